@@ -1,0 +1,19 @@
+# What the tests need, with the purpose of each; sourced by test.sh. Later tests add their own lines here.
+
+# Debian package, a file or program that shows it is there, purpose.
+DEBIAN_PACKAGES="
+postgresql|/usr/lib/postgresql/*/bin/initdb|every test that touches the database runs on PostgreSQL too, on a cluster of its own
+nginx|nginx|stands between caller and service, as proxies do, and gives up first
+poppler-utils|pdftotext|reads the PDFs that were made: text, fonts, attachments
+qpdf|qpdf|checks the PDFs' structure
+"
+# Cargo package, program, purpose.
+CARGO_PACKAGES="
+cargo-nextest|cargo-nextest|runs each test in a process of its own and ends those that hang
+cargo-deny|cargo-deny|checks licences, sources and banned crates
+"
+
+present() {
+    # shellcheck disable=SC2086 # a pattern is meant to expand
+    case $1 in /*) ls $1 >/dev/null 2>&1 ;; *) command -v "$1" >/dev/null 2>&1 ;; esac
+}
