@@ -1,0 +1,87 @@
+//! `[auth]` and `[[callers]]`: who may call, and what proves who they are.
+
+use super::Problem;
+use serde::Deserialize;
+use std::{collections::HashSet, net::IpAddr};
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Auth {
+    /// Serve anyone on any address without proof of who they are.
+    pub disabled: bool,
+}
+
+/// A caller that is known by name.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallerConfig {
+    pub name: String,
+    pub roles: Vec<Role>,
+    /// Hex SHA-256 of its key.
+    #[serde(default)]
+    pub key_sha256: Option<String>,
+    /// Networks it calls from, together with `user_agent`.
+    #[serde(default)]
+    pub networks: Vec<String>,
+    #[serde(default)]
+    pub user_agent: Option<String>,
+    #[serde(default)]
+    pub retired: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    Legacy,
+    Submit,
+    Read,
+    Admin,
+}
+
+pub(super) fn validate_callers(callers: &[CallerConfig], problems: &mut Vec<Problem>) {
+    let mut names = HashSet::new();
+    for (place, caller) in callers.iter().enumerate() {
+        let key = |field: &str| format!("callers[{place}].{field}");
+        // The name becomes a label, a log field and a row of the ledger.
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        if caller.name.is_empty() || caller.name.len() > 64 || !caller.name.chars().all(plain) {
+            let reason = format!("{:?} is not a name; use 1 to 64 of A-Z a-z 0-9 . _ -", caller.name);
+            problems.push(Problem::new(key("name"), reason));
+        } else if matches!(caller.name.as_str(), "other" | "unknown" | "anonymous") {
+            problems
+                .push(Problem::new(key("name"), format!("{:?} is what callers without a name are called; choose another", caller.name)));
+        } else if !names.insert(&caller.name) {
+            problems.push(Problem::new(key("name"), format!("{:?} is there twice; give each caller its own name", caller.name)));
+        }
+        if let Some(hash) = &caller.key_sha256
+            && !(hash.len() == 64 && hash.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f')))
+        {
+            let reason = "is not a SHA-256 in 64 lower-case hex digits; make it with: printf %s KEY | sha256sum";
+            problems.push(Problem::new(key("key_sha256"), reason));
+        }
+        for network in &caller.networks {
+            validate_network(&key("networks"), network, problems);
+        }
+        if caller.networks.is_empty() != caller.user_agent.is_none() {
+            problems.push(Problem::new(key("networks"), "proves a name together with user_agent only; write both or neither"));
+        }
+        if caller.key_sha256.is_none() && caller.networks.is_empty() && !caller.retired {
+            problems.push(Problem::new(
+                key("key_sha256"),
+                "nothing proves this caller's name; write key_sha256, or networks with user_agent, or retired = true",
+            ));
+        }
+    }
+}
+
+/// An address, or a network in CIDR form.
+pub(super) fn validate_network(key: &str, text: &str, problems: &mut Vec<Problem>) {
+    let (address, prefix) = text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
+    let valid = address.parse::<IpAddr>().is_ok_and(|address| {
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        prefix.is_none_or(|prefix| prefix.parse::<u8>().is_ok_and(|prefix| prefix <= bits))
+    });
+    if !valid {
+        problems.push(Problem::new(key, format!("{text:?} is neither an address nor a network; write it like 10.0.0.7 or 10.0.0.0/8")));
+    }
+}

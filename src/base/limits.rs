@@ -1,0 +1,14 @@
+//! Limits of the process that the operating system sets.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Raises the limit of open files as far as it goes and says how far that was (`None`: unlimited): each held call needs one.
+#[must_use]
+pub fn raise_open_files() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        // A refusal leaves the old limit, which the return value tells.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+    }
+    getrlimit(Resource::Nofile).current
+}

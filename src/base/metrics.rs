@@ -1,0 +1,316 @@
+//! Every metric of the service, declared once with its help text, unit in the name and labels from closed sets; all exist at 0 from the start, because a
+//! counter that is born with its first event never shows that event.
+//!
+//! Use: `metrics::TASKS_FINISHED.increment(&["protocol", "completed"])`: label values in the order in which they are declared.
+
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+use std::{
+    marker::PhantomData,
+    sync::{Mutex, OnceLock, PoisonError},
+};
+
+const PREFIX: &str = "protocol_bridge_";
+
+/// Values that a label can take.
+#[derive(Debug, Clone, Copy)]
+pub enum Values {
+    /// All of them; every combination exists at 0 from the start.
+    Closed(&'static [&'static str]),
+    /// A bounded set that is known when the service starts (configured callers, routes); whoever knows it registers it.
+    AtStart,
+}
+
+/// A metric; the type parameter keeps counters, gauges and histograms apart.
+#[derive(Debug)]
+pub struct Metric<T: 'static> {
+    /// Without the prefix that all names have.
+    pub name: &'static str,
+    pub help: &'static str,
+    pub labels: &'static [(&'static str, Values)],
+    kind: PhantomData<T>,
+}
+
+#[derive(Debug)]
+pub struct CounterKind;
+#[derive(Debug)]
+pub struct GaugeKind;
+#[derive(Debug)]
+pub struct HistogramKind;
+
+pub type Counter = Metric<CounterKind>;
+pub type Gauge = Metric<GaugeKind>;
+pub type Histogram = Metric<HistogramKind>;
+
+type Labels = &'static [(&'static str, Values)];
+
+const fn counter(name: &'static str, labels: Labels, help: &'static str) -> Counter {
+    Metric { name, help, labels, kind: PhantomData }
+}
+
+const fn gauge(name: &'static str, labels: Labels, help: &'static str) -> Gauge {
+    Metric { name, help, labels, kind: PhantomData }
+}
+
+const fn histogram(name: &'static str, labels: Labels, help: &'static str) -> Histogram {
+    Metric { name, help, labels, kind: PhantomData }
+}
+
+const KIND: (&str, Values) = ("kind", Values::Closed(&["protocol", "demo"]));
+const STATUS: (&str, Values) = ("status", Values::Closed(&["PENDING", "IN_PROGRESS", "COMPLETED", "FAILED", "CANCELLED"]));
+const FINISHED: (&str, Values) = ("outcome", Values::Closed(&["completed", "failed", "cancelled"]));
+const ATTEMPT: (&str, Values) = ("outcome", Values::Closed(&["completed", "failed", "retried", "cancelled", "released", "worker-lost"]));
+const LEGACY: (&str, Values) = ("outcome", Values::Closed(LEGACY_OUTCOMES));
+const REASON: (&str, Values) = (
+    "reason",
+    Values::Closed(&[
+        "agenda-not-found",
+        "agenda-not-ready",
+        "agenda-invalid",
+        "agenda-keeps-changing",
+        "agenda-too-large",
+        "agenda-source-unavailable",
+        "report-unavailable",
+        "render-failed",
+        "render-limit",
+        "storage-unavailable",
+        "deadline-exceeded",
+        "worker-lost",
+        "cancelled",
+        "internal",
+    ]),
+);
+/// How a v1 call can end.
+pub const LEGACY_OUTCOMES: &[&str] = &["completed", "failed", "timeout", "async", "gone", "draining", "refused", "disconnected"];
+/// Transactions by the name given to `Db::transaction`; one that is not listed here is counted as `other`.
+pub const TRANSACTIONS: &[&str] = &[
+    "submit_task",
+    "claim_tasks",
+    "claim_message",
+    "relay_claim",
+    "relay_mark",
+    "finish_task",
+    "retry_task",
+    "release_task",
+    "renew_leases",
+    "checkpoint",
+    "progress",
+    "rescue",
+    "cancel_task",
+    "replay_task",
+    "owed_answer",
+    "ledger",
+    "reserve_number",
+    "status_query",
+    "attempts",
+    "audit",
+    "claim_look_up",
+    "dead_letters",
+    "due_tasks",
+    "expired_leases",
+    "find_newest_protocol",
+    "find_own_step",
+    "find_steps",
+    "gauges",
+    "messages",
+    "relay_back_off",
+    "task",
+    "tasks",
+    "touch_steps",
+    "other",
+];
+
+pub static LEGACY_REQUESTS: Counter =
+    counter("legacy_requests_total", &[("caller", Values::AtStart), LEGACY], "v1 calls by configured caller (others: other) and outcome.");
+pub static LEGACY_LAST_REQUEST: Gauge = gauge(
+    "legacy_last_request_timestamp_seconds",
+    &[("caller", Values::AtStart)],
+    "Unix time of the caller's last v1 call; 0: never. From the ledger, so it survives restarts.",
+);
+pub static LEGACY_WAITERS: Gauge = gauge("legacy_waiters", &[], "v1 calls held open now by this process.");
+pub static LEGACY_WAIT: Histogram = histogram("legacy_wait_seconds", &[LEGACY], "How long v1 calls were held, by outcome.");
+pub static TASKS_SUBMITTED: Counter = counter(
+    "tasks_submitted_total",
+    &[KIND, ("via", Values::Closed(&["v1", "v2"]))],
+    "Tasks accepted (joins and repeats are not counted).",
+);
+pub static TASKS_FINISHED: Counter = counter("tasks_finished_total", &[KIND, FINISHED], "Tasks that reached a terminal status.");
+pub static TASK_RETRIES: Counter = counter("task_retries_total", &[KIND], "Failed attempts that were put back for another.");
+pub static TASKS: Gauge = gauge("tasks", &[STATUS], "Tasks in the database by status; the same on every replica, take max.");
+pub static TASK_OLDEST_RUNNABLE: Gauge =
+    gauge("task_oldest_runnable_age_seconds", &[], "How long the longest due task has waited for a worker.");
+pub static TASK_PICKUP: Histogram = histogram("task_pickup_seconds", &[], "From due to claimed.");
+pub static TASK_RUN: Histogram = histogram("task_run_seconds", &[KIND, ATTEMPT], "How long attempts ran.");
+pub static GENERATOR_PHASE: Histogram = histogram(
+    "generator_phase_seconds",
+    &[("phase", Values::Closed(&["COLLECT", "CHECK", "MERGE", "PUBLISH"]))],
+    "How long the generator's phases took.",
+);
+pub static LEASES_LOST: Counter =
+    counter("leases_lost_total", &[], "Attempts stopped because their lease was lost or could not be renewed.");
+pub static TASKS_RESCUED: Counter = counter("tasks_rescued_total", &[], "Tasks taken back from workers whose lease ran out.");
+pub static DEAD_LETTERS: Gauge = gauge("dead_letters", &[REASON], "Open dead letters by reason.");
+pub static OUTBOX_UNPUBLISHED: Gauge = gauge("outbox_unpublished", &[], "Messages due and not yet handed to the transport.");
+pub static OUTBOX_OLDEST: Gauge = gauge("outbox_oldest_unpublished_age_seconds", &[], "How long the longest due message has waited.");
+pub static RELAY_PUBLISHED: Counter =
+    counter("relay_published_total", &[("transport", Values::Closed(&["local", "jetstream"]))], "Messages handed to the transport.");
+pub static INBOX_DUPLICATES: Counter = counter("inbox_duplicates_total", &[], "Messages dropped because the inbox had them already.");
+pub static TRANSPORT_UP: Gauge = gauge("transport_up", &[], "1 when the transport takes messages.");
+pub static WAKEUP_LISTENER_UP: Gauge = gauge("wakeup_listener_up", &[], "1 when hints from other processes arrive (always 1 on SQLite).");
+pub static HTTP_REQUEST: Histogram = histogram(
+    "http_request_seconds",
+    &[("route", Values::AtStart), ("method", Values::AtStart), ("status", Values::AtStart)],
+    "Requests by route, method and status class; unknown routes: other. v1 calls are held for minutes, so look at them by route.",
+);
+pub static DB_POOL_IN_USE: Gauge = gauge("db_pool_in_use", &[], "Database connections in use by this process.");
+pub static DB_TRANSACTION: Histogram =
+    histogram("db_transaction_seconds", &[("name", Values::Closed(TRANSACTIONS))], "Transactions by name, queueing and repeats included.");
+pub static LOOP_PANICS: Counter = counter("loop_panics_total", &[], "Background loops that panicked and were restarted.");
+pub static DISK_FREE: Gauge = gauge("disk_free_bytes", &[], "Free space on the disk that holds data_dir.");
+pub static BUILD_INFO: Gauge =
+    gauge("build_info", &[("version", Values::AtStart), ("commit", Values::AtStart)], "1, with the version as a label.");
+
+static COUNTERS: &[&Counter] = &[
+    &LEGACY_REQUESTS,
+    &TASKS_SUBMITTED,
+    &TASKS_FINISHED,
+    &TASK_RETRIES,
+    &LEASES_LOST,
+    &TASKS_RESCUED,
+    &RELAY_PUBLISHED,
+    &INBOX_DUPLICATES,
+    &LOOP_PANICS,
+];
+static GAUGES: &[&Gauge] = &[
+    &LEGACY_LAST_REQUEST,
+    &LEGACY_WAITERS,
+    &TASKS,
+    &TASK_OLDEST_RUNNABLE,
+    &DEAD_LETTERS,
+    &OUTBOX_UNPUBLISHED,
+    &OUTBOX_OLDEST,
+    &TRANSPORT_UP,
+    &WAKEUP_LISTENER_UP,
+    &DB_POOL_IN_USE,
+    &DISK_FREE,
+    &BUILD_INFO,
+];
+static HISTOGRAMS: &[(&Histogram, &[f64])] = &[
+    (&LEGACY_WAIT, MINUTES),
+    (&TASK_RUN, MINUTES),
+    (&GENERATOR_PHASE, MINUTES),
+    (&TASK_PICKUP, MINUTES),
+    (&HTTP_REQUEST, REQUESTS),
+    (&DB_TRANSACTION, REQUESTS),
+];
+/// Edges for what takes up to half an hour: the attempt's, bridge's and clients' limits are edges.
+const MINUTES: &[f64] = &[0.005, 0.02, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 720.0, 900.0, 1800.0];
+/// Edges that tell 1 ms from 5 ms and still hold a v1 call.
+const REQUESTS: &[f64] =
+    &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 30.0, 60.0, 300.0, 600.0, 720.0, 900.0, 1800.0];
+
+impl<T> Metric<T> {
+    fn full_name(&self) -> String {
+        format!("{PREFIX}{}", self.name)
+    }
+
+    fn describe(&self, kind: &'static str) -> Description {
+        Description { name: self.full_name(), kind, labels: self.labels.iter().map(|(name, _)| *name).collect(), help: self.help }
+    }
+
+    fn labels(&self, values: &[&str]) -> Vec<metrics::Label> {
+        debug_assert_eq!(values.len(), self.labels.len(), "{} takes {:?}", self.name, self.labels);
+        self.labels.iter().zip(values).map(|((name, _), value)| metrics::Label::new(*name, (*value).to_owned())).collect()
+    }
+
+    /// Every combination of closed label values; empty if a label's values are known at start only.
+    fn combinations(&self) -> Vec<Vec<&'static str>> {
+        self.labels.iter().fold(vec![Vec::new()], |combinations, (_, values)| match values {
+            Values::Closed(values) => {
+                combinations.iter().flat_map(|head| values.iter().map(|value| [head.as_slice(), &[*value]].concat())).collect()
+            }
+            Values::AtStart => Vec::new(),
+        })
+    }
+}
+
+impl Counter {
+    pub fn increment(&self, values: &[&str]) {
+        self.add(values, 1);
+    }
+
+    /// Adding 0 makes the series exist.
+    pub fn add(&self, values: &[&str], by: u64) {
+        metrics::counter!(self.full_name(), self.labels(values)).increment(by);
+    }
+}
+
+impl Gauge {
+    pub fn set(&self, values: &[&str], to: f64) {
+        metrics::gauge!(self.full_name(), self.labels(values)).set(to);
+    }
+}
+
+impl Histogram {
+    pub fn record(&self, values: &[&str], duration: std::time::Duration) {
+        metrics::histogram!(self.full_name(), self.labels(values)).record(duration.as_secs_f64());
+    }
+
+    /// Makes the series exist without an observation.
+    pub fn register(&self, values: &[&str]) {
+        let _ = metrics::histogram!(self.full_name(), self.labels(values));
+    }
+}
+
+static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
+
+/// Installs the process's recorder and brings every metric into being; a second call hands out the same one, for a process that starts the service twice.
+///
+/// # Errors
+/// If another recorder is installed already.
+pub fn install() -> Result<PrometheusHandle, BuildError> {
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(handle) = HANDLE.get() {
+        return Ok(handle.clone());
+    }
+    let mut builder = PrometheusBuilder::new();
+    for (histogram, edges) in HISTOGRAMS {
+        builder = builder.set_buckets_for_metric(Matcher::Full(histogram.full_name()), edges)?;
+    }
+    let handle = builder.install_recorder()?;
+    for counter in COUNTERS {
+        metrics::describe_counter!(counter.full_name(), counter.help);
+        counter.combinations().iter().for_each(|values| counter.add(values, 0));
+    }
+    for gauge in GAUGES {
+        metrics::describe_gauge!(gauge.full_name(), gauge.help);
+        gauge.combinations().iter().for_each(|values| gauge.set(values, 0.0));
+    }
+    for (histogram, _) in HISTOGRAMS {
+        metrics::describe_histogram!(histogram.full_name(), histogram.help);
+        histogram.combinations().iter().for_each(|values| histogram.register(values));
+    }
+    Ok(HANDLE.get_or_init(|| handle).clone())
+}
+
+/// A metric as documentation lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// With the prefix.
+    pub name: String,
+    /// counter, gauge or histogram.
+    pub kind: &'static str,
+    pub labels: Vec<&'static str>,
+    pub help: &'static str,
+}
+
+/// All metrics by name.
+#[must_use]
+pub fn descriptions() -> Vec<Description> {
+    let counters = COUNTERS.iter().map(|metric| metric.describe("counter"));
+    let gauges = GAUGES.iter().map(|metric| metric.describe("gauge"));
+    let histograms = HISTOGRAMS.iter().map(|(metric, _)| metric.describe("histogram"));
+    let mut all: Vec<Description> = counters.chain(gauges).chain(histograms).collect();
+    all.sort_by(|one, other| one.name.cmp(&other.name));
+    all
+}
