@@ -1,0 +1,143 @@
+//! Dead letters: a FAILED task has exactly one that is open (a unique index keeps it so).
+
+use crate::{
+    domain::{
+        cursor::Cursor,
+        dead_letter::DeadLetter,
+        failure::{Failure, FailureCode},
+        ids::{AgendaId, DeadLetterId, TaskId},
+        task::{Phase, Task},
+        time::Timestamp,
+    },
+    store::{Error, Result, Sql, Tx, field::Fields, with_tx},
+};
+use uuid::Uuid;
+
+const INSERT: Sql = Sql::same(
+    "INSERT INTO dead_letter (id, task_id, agenda_id, reason, message, attempts, phase, failed_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+);
+macro_rules! columns {
+    () => {
+        "id, task_id, agenda_id, reason, message, attempts, phase, failed_us, replayed_us"
+    };
+}
+const FIND: Sql = Sql::same(concat!("SELECT ", columns!(), " FROM dead_letter WHERE id = $1"));
+const MARK_REPLAYED: Sql =
+    Sql::same("UPDATE dead_letter SET replayed_us = $2 WHERE id = $1 AND replayed_us IS NULL AND dismissed_us IS NULL");
+const LIST: Sql = Sql::same(concat!(
+    "SELECT ",
+    columns!(),
+    " FROM dead_letter WHERE (reason = $1 OR $1 IS NULL) AND (agenda_id = $2 OR $2 IS NULL) \
+     AND ($3 = 0 OR (replayed_us IS NULL AND dismissed_us IS NULL)) AND (failed_us, id) < ($4, $5) ORDER BY failed_us DESC, id DESC LIMIT $6"
+));
+const OPEN_BY_REASON: Sql =
+    Sql::same("SELECT reason, COUNT(*) FROM dead_letter WHERE replayed_us IS NULL AND dismissed_us IS NULL GROUP BY reason");
+
+pub const ALL: &[(&str, Sql)] = &[
+    ("dead_letter::insert", INSERT),
+    ("dead_letter::find", FIND),
+    ("dead_letter::mark_replayed", MARK_REPLAYED),
+    ("dead_letter::list", LIST),
+    ("dead_letter::open_by_reason", OPEN_BY_REASON),
+];
+
+/// Which dead letters a list is to show.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DeadLetterFilter {
+    pub reason: Option<FailureCode>,
+    pub agenda_id: Option<AgendaId>,
+    /// Neither replayed nor dismissed.
+    pub open_only: bool,
+}
+
+#[derive(sqlx::FromRow)]
+struct DeadLetterRow {
+    id: Uuid,
+    task_id: Uuid,
+    agenda_id: Option<String>,
+    reason: String,
+    message: String,
+    attempts: i64,
+    phase: Option<String>,
+    failed_us: i64,
+    replayed_us: Option<i64>,
+}
+
+impl TryFrom<DeadLetterRow> for DeadLetter {
+    type Error = Error;
+
+    fn try_from(row: DeadLetterRow) -> Result<Self> {
+        let fields = Fields { table: "dead_letter", row: row.id };
+        let known = FailureCode::ALL.into_iter().find(|code| code.as_str() == row.reason);
+        Ok(Self {
+            id: DeadLetterId(row.id),
+            task_id: TaskId(row.task_id),
+            agenda_id: fields.fit("agenda_id", row.agenda_id.map(TryInto::try_into).transpose())?,
+            reason: fields.fit("reason", known.ok_or_else(|| format!("{:?} is not in the catalogue", row.reason)))?,
+            message: row.message,
+            attempts: fields.fit("attempts", row.attempts.try_into())?,
+            phase: fields.fit("phase", row.phase.map(|phase| phase.parse()).transpose())?,
+            failed_at: Timestamp::from_micros(row.failed_us),
+            replayed_at: row.replayed_us.map(Timestamp::from_micros),
+        })
+    }
+}
+
+/// The dead letter of `task`, which has just failed for good.
+pub async fn insert(tx: &mut Tx<'_>, id: DeadLetterId, task: &Task, failure: &Failure, now: Timestamp) -> Result<()> {
+    let phase = failure.phase.or(task.phase).map(Phase::as_str);
+    with_tx!(tx, INSERT, |connection, sql| sqlx::query(sql)
+        .bind(id.0)
+        .bind(task.id.0)
+        .bind(task.agenda_id.as_ref().map(AgendaId::as_str))
+        .bind(failure.code.as_str())
+        .bind(&failure.message)
+        .bind(i64::from(task.attempt_no))
+        .bind(phase)
+        .bind(now.as_micros())
+        .execute(connection)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+pub async fn find(tx: &mut Tx<'_>, id: DeadLetterId) -> Result<Option<DeadLetter>> {
+    with_tx!(tx, FIND, |connection, sql| sqlx::query_as::<_, DeadLetterRow>(sql).bind(id.0).fetch_optional(connection).await)?
+        .map(DeadLetter::try_from)
+        .transpose()
+}
+
+/// Closes an open dead letter; `false`: it was not open any more.
+pub async fn mark_replayed(tx: &mut Tx<'_>, id: DeadLetterId, now: Timestamp) -> Result<bool> {
+    let rows = with_tx!(tx, MARK_REPLAYED, |connection, sql| sqlx::query(sql)
+        .bind(id.0)
+        .bind(now.as_micros())
+        .execute(connection)
+        .await
+        .map(|done| done.rows_affected()))?;
+    Ok(rows == 1)
+}
+
+/// At most `limit` dead letters after `cursor`, newest first.
+pub async fn list(tx: &mut Tx<'_>, filter: &DeadLetterFilter, cursor: Option<Cursor>, limit: usize) -> Result<Vec<DeadLetter>> {
+    let (before, before_id) = cursor.map_or((i64::MAX, Uuid::max()), |cursor| (cursor.at.as_micros(), cursor.id));
+    with_tx!(tx, LIST, |connection, sql| sqlx::query_as::<_, DeadLetterRow>(sql)
+        .bind(filter.reason.map(FailureCode::as_str))
+        .bind(filter.agenda_id.as_ref().map(AgendaId::as_str))
+        .bind(i64::from(filter.open_only))
+        .bind(before)
+        .bind(before_id)
+        .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+        .fetch_all(connection)
+        .await)?
+    .into_iter()
+    .map(DeadLetter::try_from)
+    .collect()
+}
+
+/// How many are open, by reason as stored.
+pub async fn open_by_reason(tx: &mut Tx<'_>) -> Result<Vec<(String, u64)>> {
+    let rows: Vec<(String, i64)> =
+        with_tx!(tx, OPEN_BY_REASON, |connection, sql| sqlx::query_as::<_, (String, i64)>(sql).fetch_all(connection).await)?;
+    Ok(rows.into_iter().map(|(reason, count)| (reason, u64::try_from(count).unwrap_or(0))).collect())
+}

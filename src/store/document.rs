@@ -1,0 +1,56 @@
+//! The documents of protocols: which blob of the document store is whose PDF, DOCX, HTML or JSON. Rows are written with their protocol and never change.
+
+use super::{Error, Result, Sql, Tx, tx::with_tx};
+use crate::domain::{ids::ProtocolId, protocol::Document};
+
+const INSERT: Sql = Sql::same("INSERT INTO document (protocol_id, format, blob, sha256, bytes, pages) VALUES ($1, $2, $3, $4, $5, $6)");
+
+const OF_PROTOCOL: Sql = Sql::same("SELECT format, blob, sha256, bytes, pages FROM document WHERE protocol_id = $1");
+
+pub const ALL: &[(&str, Sql)] = &[("document::INSERT", INSERT), ("document::OF_PROTOCOL", OF_PROTOCOL)];
+
+pub async fn insert(tx: &mut Tx<'_>, protocol: ProtocolId, document: &Document) -> Result<()> {
+    let bytes = i64::try_from(document.bytes).unwrap_or(i64::MAX);
+    with_tx!(tx, INSERT, |connection, sql| sqlx::query(sql)
+        .bind(protocol.0)
+        .bind(document.format.as_str())
+        .bind(&document.blob)
+        .bind(&document.sha256)
+        .bind(bytes)
+        .bind(document.pages.map(i64::from))
+        .execute(connection)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// A protocol's documents, in the order of [`crate::domain::protocol::Format::ALL`].
+pub async fn of_protocol(tx: &mut Tx<'_>, protocol: ProtocolId) -> Result<Vec<Document>> {
+    let rows: Vec<DocumentRow> =
+        with_tx!(tx, OF_PROTOCOL, |connection, sql| sqlx::query_as(sql).bind(protocol.0).fetch_all(connection).await)?;
+    let mut documents = rows.into_iter().map(|row| row.into_document(protocol)).collect::<Result<Vec<_>>>()?;
+    documents.sort_by_key(|document| document.format);
+    Ok(documents)
+}
+
+#[derive(sqlx::FromRow)]
+struct DocumentRow {
+    format: String,
+    blob: String,
+    sha256: String,
+    bytes: i64,
+    pages: Option<i64>,
+}
+
+impl DocumentRow {
+    fn into_document(self, protocol: ProtocolId) -> Result<Document> {
+        let corrupt = |column, reason: String| Error::Corrupt { table: "document", column, row: protocol.to_string(), reason };
+        Ok(Document {
+            format: self.format.parse().map_err(|error: crate::domain::task::UnknownWord| corrupt("format", error.to_string()))?,
+            blob: self.blob,
+            sha256: self.sha256,
+            bytes: u64::try_from(self.bytes).map_err(|error| corrupt("bytes", error.to_string()))?,
+            pages: self.pages.map(u32::try_from).transpose().map_err(|error| corrupt("pages", error.to_string()))?,
+        })
+    }
+}

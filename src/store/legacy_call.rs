@@ -1,0 +1,38 @@
+//! v1 calls counted by caller, day (UTC) and outcome. Unlike a metric's counter these survive restarts, so "nobody called for 90 days" can be proved from them.
+//!
+//! [`RECEIVED`] counts calls as they come in; the other outcomes say how they ended, and come in batches a moment later.
+
+use super::{Result, Sql, Tx, tx::with_tx};
+
+/// The outcome under which every call is counted when it comes in, whatever becomes of it.
+pub const RECEIVED: &str = "received";
+
+/// Every query of this file, for the test that prepares them all.
+pub const ALL: &[(&str, Sql)] = &[("legacy_call::ADD", ADD), ("legacy_call::OF_CALLER", OF_CALLER)];
+
+const ADD: Sql = Sql::same(
+    "INSERT INTO legacy_call (caller, day, outcome, calls) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (caller, day, outcome) DO UPDATE SET calls = legacy_call.calls + excluded.calls",
+);
+
+/// Adds `calls` to the count.
+///
+/// # Errors
+/// When the database does not take it.
+pub async fn add(tx: &mut Tx<'_>, caller: &str, day: &str, outcome: &str, calls: u32) -> Result<()> {
+    with_tx!(tx, ADD, |connection, sql| {
+        sqlx::query(sql).bind(caller).bind(day).bind(outcome).bind(i64::from(calls)).execute(connection).await?;
+        Ok(())
+    })
+}
+
+const OF_CALLER: Sql =
+    Sql::same("SELECT day, outcome, calls FROM legacy_call WHERE caller = $1 AND day >= $2 ORDER BY day DESC, outcome LIMIT 4000");
+
+/// The caller's counts since `day`, newest day first: (day, outcome, calls).
+///
+/// # Errors
+/// When the database cannot be read.
+pub async fn of_caller(tx: &mut Tx<'_>, caller: &str, since_day: &str) -> Result<Vec<(String, String, i64)>> {
+    with_tx!(tx, OF_CALLER, |connection, sql| Ok(sqlx::query_as(sql).bind(caller).bind(since_day).fetch_all(connection).await?))
+}

@@ -1,0 +1,120 @@
+//! Migrations: embedded, applied when the store is opened, or only looked at.
+//!
+//! Each runs in a transaction together with its row in `_sqlx_migrations`: after a crash in the middle it has not happened. Those who start at the same moment
+//! wait for each other: on PostgreSQL for an advisory lock, on SQLite, where sqlx takes none, for a lock on a file beside the database.
+
+use super::{Error, Result};
+use sqlx::{
+    PgConnection, SqlSafeStr as _, SqliteConnection,
+    migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator},
+};
+use std::{fs::File, path::Path};
+
+/// Version, name, text: in order, never changed once released.
+type Texts = &'static [(i64, &'static str, &'static str)];
+
+const SQLITE: Texts = &[(1, "initial", include_str!("../../migrations/sqlite/0001_initial.sql"))];
+const POSTGRES: Texts = &[(1, "initial", include_str!("../../migrations/postgres/0001_initial.sql"))];
+const TABLE: &str = "_sqlx_migrations";
+
+pub(super) async fn sqlite(connection: &mut SqliteConnection, apply: bool) -> Result<()> {
+    bring_up_to_date(connection, &migrator(SQLITE), apply).await
+}
+
+pub(super) async fn postgres(connection: &mut PgConnection, apply: bool) -> Result<()> {
+    bring_up_to_date(connection, &migrator(POSTGRES), apply).await
+}
+
+/// Waits for the lock file beside a SQLite database and holds it until dropped; the system releases it if the process dies.
+pub(super) async fn lock(database: &Path) -> Result<File> {
+    let mut path = database.as_os_str().to_owned();
+    path.push(".migrate-lock");
+    let file = |source| Error::System { what: format!("{} cannot be opened", Path::new(&path).display()), source };
+    let lock = File::options().create(true).truncate(false).write(true).open(&path).map_err(file)?;
+    // On a thread for blocking calls: whoever holds it does so for as long as a migration takes.
+    let locked = tokio::task::spawn_blocking(move || lock.lock().map(|()| lock)).await.map_err(|_| Error::Closed)?;
+    locked.map_err(file)
+}
+
+fn migrator(texts: Texts) -> Migrator {
+    let migrations = texts
+        .iter()
+        .map(|&(version, name, text)| Migration::new(version, name.into(), MigrationType::Simple, text.into_sql_str(), false))
+        .collect();
+    Migrator::with_migrations(migrations)
+}
+
+async fn bring_up_to_date<C: Migrate>(connection: &mut C, migrator: &Migrator, apply: bool) -> Result<()> {
+    if apply {
+        return migrator.run_direct(None, connection, false).await.map_err(explain);
+    }
+    let applied = match connection.list_applied_migrations(TABLE).await {
+        Ok(applied) => applied,
+        Err(error) if is_missing_table(&error) => Vec::new(),
+        Err(error) => return Err(explain(error)),
+    };
+    if let Some(unknown) = applied.iter().find(|applied| !migrator.version_exists(applied.version)) {
+        return Err(explain(MigrateError::VersionMissing(unknown.version)));
+    }
+    for migration in migrator.iter() {
+        match applied.iter().find(|applied| applied.version == migration.version) {
+            Some(applied) if applied.checksum == migration.checksum => {}
+            Some(_) => return Err(explain(MigrateError::VersionMismatch(migration.version))),
+            None => {
+                return Err(Error::Schema(format!(
+                    "the database lacks migration {} and database.migrate is off: run `protocol-bridge migrate` first",
+                    migration.version
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn explain(error: MigrateError) -> Error {
+    match error {
+        MigrateError::Execute(error) => Error::Sql(error),
+        MigrateError::VersionMissing(version) => Error::Schema(format!(
+            "the database has migration {version}, which this program does not know: a newer version of it was here. Start that version; \
+             `protocol-bridge migrate` of this one cannot go back"
+        )),
+        MigrateError::VersionMismatch(version) => Error::Schema(format!(
+            "migration {version} of the database is not the one of this program: they come from different builds. Start the one that ran \
+             `protocol-bridge migrate` here"
+        )),
+        MigrateError::ExecuteMigration(error, version) => {
+            let error = Error::Sql(error);
+            if error.is_unavailable() { error } else { Error::Schema(format!("migration {version} failed: {}", chain(&error))) }
+        }
+        other => Error::Schema(other.to_string()),
+    }
+}
+
+/// An error with all its causes in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+fn is_missing_table(error: &MigrateError) -> bool {
+    matches!(error, MigrateError::Execute(sqlx::Error::Database(error))
+        if error.code().as_deref() == Some("42P01") || error.message().starts_with("no such table"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_migration_file_is_embedded_in_order() {
+        for (folder, texts) in [("sqlite", SQLITE), ("postgres", POSTGRES)] {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(folder);
+            let mut files: Vec<_> = std::fs::read_dir(folder)
+                .expect("the folder")
+                .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
+                .collect();
+            files.sort();
+            let embedded: Vec<_> = texts.iter().map(|(version, name, _)| format!("{version:04}_{name}.sql")).collect();
+            assert_eq!(files, embedded);
+        }
+    }
+}

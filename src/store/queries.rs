@@ -1,0 +1,32 @@
+//! Every query of the crate by name, so that one test can prepare them all on both databases.
+
+use super::{
+    Sql, attempt, audit, callback, caller, checkpoint, dead_letter, document, event, idempotency, inbox, legacy_call, outbox, owed_answer,
+    protocol, protocol_number, setting, step_cache, task,
+};
+
+/// The files that hold queries; a test finds the one that is not named here.
+const FILES: &[&[(&str, Sql)]] = &[
+    attempt::ALL,
+    audit::ALL,
+    callback::ALL,
+    caller::ALL,
+    checkpoint::ALL,
+    dead_letter::ALL,
+    document::ALL,
+    event::ALL,
+    idempotency::ALL,
+    inbox::ALL,
+    legacy_call::ALL,
+    outbox::ALL,
+    owed_answer::ALL,
+    protocol::ALL,
+    protocol_number::ALL,
+    setting::ALL,
+    step_cache::ALL,
+];
+
+/// Name and text of every query.
+pub fn queries() -> impl Iterator<Item = (&'static str, Sql)> {
+    FILES.iter().chain(task::ALL).flat_map(|queries| queries.iter().copied())
+}
