@@ -1,0 +1,201 @@
+//! Taking tasks under a lease, whether a message asked for it or the table was looked at.
+//!
+//! The inbox row and the claim commit together. The lease token is made beforehand: whatever error a claim's transaction ends with, the tasks are looked up by
+//! their tokens, and those that are held are run. Only a crash between the commit and that look leaves a lease to the rescuer.
+
+use super::{
+    core::{Core, is_permanent},
+    outage::Outage,
+};
+use crate::{
+    base::{clock::Monotonic, metrics},
+    domain::{
+        ids::{AttemptId, LeaseToken, MessageId, TaskId},
+        task::{Kind, Task},
+        time::Timestamp,
+    },
+    store::{self, Tx, attempt, inbox, outbox, task},
+};
+use futures::{FutureExt as _, future::BoxFuture};
+use std::{collections::HashMap, sync::Arc};
+
+/// A task that is to be taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) task_id: TaskId,
+    /// The message that asked for it; `None`: found in the table.
+    pub(super) message_id: Option<MessageId>,
+}
+
+/// A task that was taken.
+#[derive(Debug, Clone)]
+pub(super) struct Claimed {
+    pub(super) task: Task,
+    pub(super) token: LeaseToken,
+    /// Until when the lease surely holds: counted from before the claim was sent.
+    pub(super) expires: Monotonic,
+    pub(super) at: Timestamp,
+}
+
+/// What came of trying to take a task.
+#[derive(Debug, Clone)]
+pub(super) enum Taken {
+    Claimed(Box<Claimed>),
+    /// The message had been taken before.
+    Duplicate,
+    /// Somebody has it, it ended, or it is not due: nothing to do.
+    Refused,
+    /// Its row cannot be read or written; it was left alone.
+    Broken,
+}
+
+struct Try {
+    wanted: Wanted,
+    claim: task::Claim,
+    attempt_id: AttemptId,
+}
+
+/// Tries to take each of `wanted`, in one transaction; answers in their order.
+///
+/// # Errors
+/// When the database is away, or the process ends: nothing is held then that this process knows of.
+pub(super) async fn claim(core: &Core, name: &'static str, wanted: &[Wanted]) -> store::Result<Vec<Taken>> {
+    let Some(kinds) = core.kinds() else { return Ok(vec![Taken::Refused; wanted.len()]) };
+    match claim_together(core, name, kinds, wanted).await {
+        // One row that cannot be read or written must not keep the others from being taken.
+        Err(error) if is_permanent(&error) && wanted.len() > 1 => {
+            let mut taken = Vec::with_capacity(wanted.len());
+            for one in wanted {
+                match claim_together(core, name, kinds, std::slice::from_ref(one)).await {
+                    Err(error) if is_permanent(&error) => taken.push(broken(one, &error)),
+                    answer => taken.append(&mut answer?),
+                }
+            }
+            Ok(taken)
+        }
+        Err(error) if is_permanent(&error) => Ok(wanted.iter().map(|one| broken(one, &error)).collect()),
+        answer => answer,
+    }
+}
+
+fn broken(wanted: &Wanted, error: &store::Error) -> Taken {
+    tracing::error!(taskId = %wanted.task_id, %error, "a task cannot be taken");
+    Taken::Broken
+}
+
+async fn claim_together(core: &Core, name: &'static str, kinds: [Kind; 2], wanted: &[Wanted]) -> store::Result<Vec<Taken>> {
+    let sent = core.clock.monotonic();
+    let now = core.clock.now();
+    let until = now + core.config.lease;
+    let expires = sent + core.config.lease;
+    let tries: Arc<[Try]> = wanted
+        .iter()
+        .map(|wanted| Try {
+            wanted: *wanted,
+            claim: task::Claim { token: core.entropy.id(now), now, until, worker_id: core.worker_id, kinds },
+            attempt_id: core.entropy.id(now),
+        })
+        .collect();
+    let work = {
+        let tries = Arc::clone(&tries);
+        store::work(move |tx| {
+            let tries = Arc::clone(&tries);
+            async move {
+                let mut answers = Vec::with_capacity(tries.len());
+                for one in tries.iter() {
+                    answers.push(claim_one(tx, one).await?);
+                }
+                Ok(answers)
+            }
+            .boxed()
+        })
+    };
+    let answers = match core.db.transaction(name, work).await {
+        Ok(answers) => answers,
+        Err(error) if is_permanent(&error) => return Err(error),
+        Err(error) => look_up(core, &tries, expires, error).await?,
+    };
+    let taken = answers.into_iter().zip(tries.iter()).map(|(answer, one)| match answer {
+        Answer::Claimed(task) => {
+            metrics::TASK_PICKUP.record(&[], now.since(task.next_attempt_at));
+            core.tell(&task);
+            Taken::Claimed(Box::new(Claimed { task: *task, token: one.claim.token, expires, at: now }))
+        }
+        Answer::Duplicate => {
+            metrics::INBOX_DUPLICATES.increment(&[]);
+            tracing::debug!(taskId = %one.wanted.task_id, messageId = ?one.wanted.message_id, "a message came again and was dropped");
+            Taken::Duplicate
+        }
+        Answer::Refused => {
+            tracing::debug!(taskId = %one.wanted.task_id, messageId = ?one.wanted.message_id, "nothing to take");
+            Taken::Refused
+        }
+    });
+    Ok(taken.collect())
+}
+
+#[derive(Debug, Clone)]
+enum Answer {
+    Claimed(Box<Task>),
+    Duplicate,
+    Refused,
+}
+
+fn claim_one<'t>(tx: &'t mut Tx<'_>, one: &'t Try) -> BoxFuture<'t, store::Result<Answer>> {
+    async move {
+        let now = one.claim.now;
+        if let Some(message_id) = one.wanted.message_id
+            && !inbox::insert(tx, message_id, one.wanted.task_id, now).await?
+        {
+            return Ok(Answer::Duplicate);
+        }
+        let Some(task) = task::claim(tx, one.wanted.task_id, &one.claim).await? else { return Ok(Answer::Refused) };
+        attempt::open(tx, one.attempt_id, &task, one.claim.worker_id, now).await?;
+        if one.wanted.message_id.is_none() {
+            // Its messages are not needed any more, sent or not; one that comes late is a duplicate.
+            inbox::insert_of_task(tx, task.id, now).await?;
+            outbox::mark_task(tx, task.id, now).await?;
+        }
+        Ok(Answer::Claimed(Box::new(task)))
+    }
+    .boxed()
+}
+
+/// The transaction ended with an error that leaves open whether it happened: the tokens tell.
+async fn look_up(core: &Core, tries: &Arc<[Try]>, expires: Monotonic, cause: store::Error) -> store::Result<Vec<Answer>> {
+    let mut outage = Outage::default();
+    let mut wait = outage.note(core, "claiming", &cause);
+    loop {
+        let tokens: Arc<[LeaseToken]> = tries.iter().map(|one| one.claim.token).collect();
+        let work = store::work(move |tx| {
+            let tokens = Arc::clone(&tokens);
+            async move { task::held(tx, &tokens).await }.boxed()
+        });
+        match core.db.read("claim_look_up", work).await {
+            Ok(held) if held.is_empty() => return Err(cause),
+            Ok(held) => {
+                let mut held: HashMap<LeaseToken, Task> = held.into_iter().collect();
+                let answer = |one: &Try| held.remove(&one.claim.token).map_or(Answer::Refused, |task| Answer::Claimed(Box::new(task)));
+                return Ok(tries.iter().map(answer).collect());
+            }
+            Err(error) => wait = wait.max(outage.note(core, "looking a claim up", &error)),
+        }
+        // Once the lease has run out the rescuer takes what was claimed, if anything was.
+        if core.clock.monotonic() >= expires {
+            return Err(cause);
+        }
+        tokio::select! {
+            () = core.clock.sleep(wait) => {}
+            () = core.shutdown.hard().cancelled() => return Err(cause),
+        }
+    }
+}
+
+/// What is due in the table, whether or not its messages arrived; `overdue`: only what has been due for that long.
+pub(super) async fn due(core: &Core, overdue: std::time::Duration, limit: usize) -> store::Result<Vec<Wanted>> {
+    let Some(kinds) = core.kinds() else { return Ok(Vec::new()) };
+    let before = core.clock.now() - overdue;
+    let mut ids = core.db.read("due_tasks", move |tx| async move { task::due(tx, before, kinds, limit).await }.boxed()).await?;
+    ids.sort();
+    Ok(ids.into_iter().map(|task_id| Wanted { task_id, message_id: None }).collect())
+}

@@ -1,0 +1,239 @@
+//! The engine as the floors above see it.
+
+use super::{
+    Hub, Submission, SubmitError, Submitted, cancel,
+    consumer::Consumer,
+    core::{Core, Parts, Pending},
+    gauges::Gauges,
+    keeper::Keeper,
+    leases::Leases,
+    relay::{Handover, Relay},
+    replay,
+    rescuer::Rescuer,
+    submit,
+    supervisor::supervise,
+};
+use crate::{
+    base::{metrics, shutdown::Shutdown},
+    domain::{
+        cursor::{Cursor, Page},
+        dead_letter::DeadLetter,
+        ids::{DeadLetterId, TaskId, WorkerId},
+        task::{Attempt, Kind, Phase, Task},
+    },
+    store::{self, Tx, attempt, checkpoint, dead_letter, outbox, task},
+};
+use futures::{FutureExt as _, future::BoxFuture};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
+use tokio::sync::{Semaphore, mpsc};
+
+pub use crate::store::{checkpoint::Checkpoint, dead_letter::DeadLetterFilter, outbox::Message, task::TaskFilter};
+
+/// What commits together with a submission (the bridge's ledger), given the task that it led to.
+pub type SubmitEffect = Arc<dyn for<'t> Fn(&'t mut Tx<'_>, &Submitted) -> BoxFuture<'t, store::Result<()>> + Send + Sync>;
+
+/// Makes a [`SubmitEffect`] of a closure: its type alone does not say that the future borrows the transaction.
+pub fn submit_effect<F>(effect: F) -> SubmitEffect
+where
+    F: for<'t> Fn(&'t mut Tx<'_>, &Submitted) -> BoxFuture<'t, store::Result<()>> + Send + Sync + 'static,
+{
+    Arc::new(effect)
+}
+
+/// The engine; cheap to clone.
+#[derive(Clone)]
+pub struct Engine(Arc<Core>);
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("worker_id", &self.0.worker_id).finish_non_exhaustive()
+    }
+}
+
+/// What came of asking for a cancel.
+#[derive(Debug, Clone)]
+pub enum Cancelled {
+    Now(Task),
+    Before(Task),
+    /// It had completed or failed.
+    AlreadyFinished(Task),
+    Unknown,
+}
+
+/// What came of asking for a replay.
+#[derive(Debug, Clone)]
+pub enum Replayed {
+    Queued(Box<Task>),
+    AlreadyReplayed,
+    /// Another task of the agenda is active.
+    AgendaBusy(TaskId),
+    Unknown,
+}
+
+impl Engine {
+    /// Starts every loop; they end with `shutdown`: *soft* stops claiming and gives running attempts their grace, *hard* stops at once. The hub's loop ends when
+    /// nobody waits any more, or with [`Hub::drain`].
+    #[must_use]
+    pub fn start(parts: Parts, shutdown: &Shutdown) -> Self {
+        let lease_store = parts.lease_store.clone();
+        let (engine, core, handed) = Self::at_rest(parts, shutdown);
+        metrics::TRANSPORT_UP.set(&[], 1.0);
+
+        let relay = Arc::new(Relay::new(Arc::clone(&core), handed));
+        let marks = Arc::clone(&relay);
+        spawn(&core, "relay", move |_| Arc::clone(&relay).run());
+        spawn(&core, "relay marks", move |_| Arc::clone(&marks).run_marks());
+        spawn(&core, "consumer", |core| Consumer::new(core).run());
+        match lease_store {
+            Some(options) => spawn(&core, "lease keeper", move |core| Keeper::run_apart(core, options.clone())),
+            None => spawn(&core, "lease keeper", |core| Keeper::shared(core).run()),
+        }
+        spawn(&core, "rescuer", |core| Rescuer::new(core).run());
+        spawn(&core, "completion hub", |core| core.hub.clone().run(core.shutdown.clone()));
+        spawn(&core, "gauges", |core| Gauges::new(core).run());
+        engine
+    }
+
+    /// Everything made, nothing running.
+    pub(super) fn at_rest(parts: Parts, shutdown: &Shutdown) -> (Self, Arc<Core>, mpsc::Receiver<outbox::Outgoing>) {
+        let (handover, handed) = Handover::new();
+        let worker_id: WorkerId = parts.entropy.id(parts.clock.now());
+        let core = Core {
+            hub: Hub::new(parts.db.clone(), parts.clock.clone(), parts.poll_interval),
+            permits: Arc::new(Semaphore::new(parts.config.max_running)),
+            config: parts.config,
+            grace: parts.grace,
+            db: parts.db,
+            clock: parts.clock,
+            entropy: parts.entropy,
+            executors: parts.executors,
+            transport: parts.transport,
+            handover,
+            leases: Leases::default(),
+            pending: Pending::default(),
+            shutdown: shutdown.clone(),
+            worker_id,
+            failed: OnceLock::new(),
+        };
+        let core = Arc::new(core);
+        (Self(Arc::clone(&core)), core, handed)
+    }
+
+    /// Whether tasks of this kind have an executor here; work of a kind without one is to be refused at the door.
+    #[must_use]
+    pub fn supports(&self, kind: Kind) -> bool {
+        self.0.executors.contains_key(&kind)
+    }
+
+    /// The loop whose panics ended the process, if one did.
+    #[must_use]
+    pub fn failed(&self) -> Option<&'static str> {
+        self.0.failed.get().copied()
+    }
+
+    /// This process as a worker: random per start.
+    #[must_use]
+    pub fn worker_id(&self) -> WorkerId {
+        self.0.worker_id
+    }
+
+    /// Accepts work: exactly once per idempotency key and, while it is active, once per agenda.
+    ///
+    /// # Errors
+    /// See [`SubmitError`]; nothing was accepted then, unless the store says that a commit's outcome is unknown: asking again is safe.
+    pub async fn submit(&self, submission: Submission, effect: Option<SubmitEffect>) -> Result<Submitted, SubmitError> {
+        submit::submit(&self.0, submission, effect).await
+    }
+
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn task(&self, id: TaskId) -> store::Result<Option<Task>> {
+        self.0.db.read("task", move |tx: &mut Tx<'_>| async move { task::find(tx, id).await }.boxed()).await
+    }
+
+    /// The task's claims, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn attempts(&self, id: TaskId) -> store::Result<Vec<Attempt>> {
+        self.0.db.read("attempts", move |tx: &mut Tx<'_>| async move { attempt::of_task(tx, id).await }.boxed()).await
+    }
+
+    /// The steps that the task has done, in that order.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn steps(&self, id: TaskId) -> store::Result<Vec<Checkpoint>> {
+        self.0.db.read("attempts", move |tx: &mut Tx<'_>| async move { checkpoint::of_task(tx, id).await }.boxed()).await
+    }
+
+    /// The task's messages, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn messages(&self, id: TaskId) -> store::Result<Vec<Message>> {
+        self.0.db.read("messages", move |tx: &mut Tx<'_>| async move { outbox::of_task(tx, id).await }.boxed()).await
+    }
+
+    /// Newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn tasks(&self, filter: TaskFilter, cursor: Option<Cursor>, limit: usize) -> store::Result<Page<Task>> {
+        let work = store::work(move |tx| {
+            let filter = filter.clone();
+            async move { task::list(tx, &filter, cursor, limit + 1).await }.boxed()
+        });
+        let tasks = self.0.db.read("tasks", work).await?;
+        Ok(Page::from_rows(tasks, limit, |task| Cursor { at: task.created_at, id: task.id.0 }))
+    }
+
+    /// Cancels a task that has not ended; its executor is stopped.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn cancel(&self, id: TaskId) -> store::Result<Cancelled> {
+        cancel::cancel(&self.0, id).await
+    }
+
+    /// Newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn dead_letters(&self, filter: DeadLetterFilter, cursor: Option<Cursor>, limit: usize) -> store::Result<Page<DeadLetter>> {
+        let work = store::work(move |tx| {
+            let filter = filter.clone();
+            async move { dead_letter::list(tx, &filter, cursor, limit + 1).await }.boxed()
+        });
+        let letters = self.0.db.read("dead_letters", work).await?;
+        Ok(Page::from_rows(letters, limit, |letter| Cursor { at: letter.failed_at, id: letter.id.0 }))
+    }
+
+    /// Puts a failed task back into the queue with its attempts reset; `from_phase` forgets that phase's steps and the later ones.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn replay(&self, id: DeadLetterId, from_phase: Option<Phase>) -> store::Result<Replayed> {
+        replay::replay(&self.0, id, from_phase).await
+    }
+
+    #[must_use]
+    pub fn hub(&self) -> &Hub {
+        &self.0.hub
+    }
+}
+
+/// Runs a loop in the background, supervised.
+fn spawn<F>(core: &Arc<Core>, name: &'static str, start: impl Fn(Arc<Core>) -> F + Send + Sync + 'static)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let supervised = Arc::clone(core);
+    core.shutdown.spawn(name, async move {
+        let core = Arc::clone(&supervised);
+        supervise(supervised, name, move || start(Arc::clone(&core))).await;
+    });
+}

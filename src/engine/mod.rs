@@ -1,0 +1,38 @@
+//! Floor 3: moves tasks and knows no document.
+//!
+//! submit → outbox → relay → transport → inbox consumer → worker (lease keeper beside it) → finish → completion hub; the rescuer picks up what fell.
+//! The transport is a doorbell, the database is the truth: whatever is lost in between is claimed straight from the table.
+
+mod cancel;
+mod claim;
+mod consumer;
+mod core;
+pub mod demo;
+pub mod executor;
+pub mod facade;
+mod finish;
+mod gauges;
+mod guarded_write;
+pub mod hub;
+mod keeper;
+mod leases;
+mod outage;
+mod relay;
+mod replay;
+mod rescuer;
+pub mod submission;
+mod submit;
+mod supervisor;
+pub mod ticks;
+pub mod transport;
+pub mod waiting;
+mod worker;
+
+pub use core::Parts;
+pub use demo::Demo;
+pub use executor::{Decision, Done, Effect, Effected, Run, Step, Stop, TaskExecutor, effect};
+pub use facade::{Cancelled, DeadLetterFilter, Engine, Message, Replayed, SubmitEffect, TaskFilter, submit_effect};
+pub use hub::Hub;
+pub use submission::{Idempotency, Submission, SubmitError, Submitted, Via};
+pub use ticks::Ticks;
+pub use waiting::{WaitFor, Waited};
