@@ -1,0 +1,14 @@
+//! What an adapter made of a source's bytes.
+
+use crate::domain::{agenda::Agenda, failure::Fault};
+
+/// An agenda as far as it could be read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Parsed {
+    /// With those questions that could be read; `None` if the rest could not.
+    pub agenda: Option<Agenda>,
+    /// For each question in `agenda` its place in the source's list, so that pointers name the right one.
+    pub places: Vec<usize>,
+    /// Everything that could not be read.
+    pub faults: Vec<Fault>,
+}

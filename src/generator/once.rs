@@ -1,0 +1,184 @@
+//! One protocol from one agenda, without a server, a database or a task: what `protocol-bridge generate` and `check` do.
+//!
+//! The same phases as a task's, with steps kept in memory and files in a temporary folder: a crash leaves nothing behind.
+
+use super::{
+    Halt, Journal, Meter,
+    documents::DocumentStore,
+    facade::CheckReport,
+    merge::{self, Draft, Press},
+    number,
+    renderer::Renderer,
+    settings::Settings,
+    source::{Source, agenda_source::is_url, folder::Folder, http::HttpSource, upstream::Upstream},
+    work::{Examined, Work},
+};
+use crate::{
+    base::{clock::Clock, config::Config},
+    domain::{
+        failure::{Failure, FailureCode, Fault},
+        ids::AgendaId,
+        protocol::{Format, Record},
+        task::{Phase, Progress},
+    },
+};
+use bytes::Bytes;
+use std::path::Path;
+use tokio_util::sync::CancellationToken;
+
+/// What to generate.
+#[derive(Debug, Clone)]
+pub struct GenerateInput {
+    /// A URL, the path of a file, or the id of a bundled sample, tried in this order.
+    pub agenda: String,
+    pub formats: Vec<Format>,
+    /// Limits, hosts, token and language are taken from here; source and formats are not.
+    pub config: Config,
+    pub clock: Clock,
+    pub cancelled: CancellationToken,
+}
+
+/// A finished document, in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GeneratedDocument {
+    pub format: Format,
+    pub bytes: Bytes,
+    pub sha256: String,
+    pub pages: Option<u32>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Generated {
+    pub agenda_id: String,
+    /// The agenda's own number; without a register there is no other.
+    pub number: Option<String>,
+    pub record: Record,
+    pub warnings: Vec<Fault>,
+    pub documents: Vec<GeneratedDocument>,
+}
+
+/// Printed where there is no number: it is filled in by hand.
+const BLANK: &str = "____";
+
+/// Told as the work goes on.
+pub type OnProgress<'a> = &'a (dyn Fn(Phase, Progress) + Send + Sync);
+
+/// Generates.
+///
+/// # Errors
+/// As a task would fail, with everything that is wrong with the agenda at once.
+pub async fn generate_once(input: GenerateInput, renderer: &dyn Renderer, on_progress: OnProgress<'_>) -> Result<Generated, Failure> {
+    let cancelled = input.cancelled.clone();
+    tokio::select! {
+        biased;
+        () = cancelled.cancelled() => Err(stopped()),
+        generated = Box::pin(generate(input, renderer, on_progress)) => generated.map_err(failure_of),
+    }
+}
+
+/// COLLECT and CHECK only. Formats are not looked at.
+///
+/// # Errors
+/// When the agenda cannot be had at all.
+pub async fn check_once(input: GenerateInput) -> Result<CheckReport, Failure> {
+    let folder = temporary_folder().map_err(failure_of)?;
+    let mut bench = Bench::new(&input, folder.path()).map_err(failure_of)?;
+    bench.settings = bench.settings.impatient();
+    let agenda_id = bench.id.clone();
+    match Box::pin(bench.examine(&Journal::memory(None, &|_, _| {}), &Meter::default())).await {
+        Ok(Examined { collected, mut errors, warnings }) => {
+            errors.extend(collected.not_ready);
+            Ok(CheckReport { agenda_id: collected.agenda.agenda_id.parse().unwrap_or(agenda_id), errors, warnings })
+        }
+        Err(Halt::Failed(failure)) if failure.code == FailureCode::AgendaInvalid => {
+            Ok(CheckReport { agenda_id, errors: failure.errors, warnings: Vec::new() })
+        }
+        Err(halt) => Err(failure_of(halt)),
+    }
+}
+
+async fn generate(input: GenerateInput, renderer: &dyn Renderer, on_progress: OnProgress<'_>) -> Result<Generated, Halt> {
+    let folder = temporary_folder()?;
+    let bench = Bench::new(&input, folder.path())?;
+    let (journal, meter) = (Journal::memory(None, on_progress), Meter::default());
+    let examined = bench.examine(&journal, &meter).await?;
+    if let Some(failure) = examined.failure() {
+        return Err(failure.into());
+    }
+    let warnings = examined.warnings.clone();
+    let number = number::own_number(&examined.collected);
+    let draft = Draft::new(examined.collected, number.clone().unwrap_or_else(|| BLANK.to_owned()), examined.warnings, &input.formats);
+    let work_dir = folder.path().join("render");
+    let press = Press { store: &bench.work.store, renderer, work_dir: &work_dir, formats: &input.formats, cancelled: &input.cancelled };
+    let made = bench.work.timed(Phase::Merge, Box::pin(merge::merge(&draft, press, &journal, &meter))).await?;
+    let mut documents = Vec::with_capacity(made.len());
+    for document in made {
+        let Some(bytes) = bench.work.store.read(&document.blob).await? else {
+            return Err(Failure::new(FailureCode::StorageUnavailable, "A document is gone from the temporary folder.").into());
+        };
+        documents.push(GeneratedDocument { format: document.format, bytes, sha256: document.sha256, pages: document.pages });
+    }
+    journal.done(Phase::Publish, meter.add(1), Vec::new()).await?;
+    Ok(Generated { agenda_id: draft.collected.agenda.agenda_id.clone(), number, record: draft.record, warnings, documents })
+}
+
+/// What is set up for one agenda.
+struct Bench {
+    work: Work,
+    settings: Settings,
+    id: AgendaId,
+    id_is_asked: bool,
+}
+
+impl Bench {
+    fn new(input: &GenerateInput, folder: &Path) -> Result<Self, Halt> {
+        let (source, id) = source_of(input)?;
+        let id_is_asked = matches!(source, Source::Samples);
+        let outside = Upstream::new(&input.config.agenda, None).map_err(unusable)?;
+        let store = DocumentStore::in_folder(&folder.join("documents"))?;
+        let settings = Settings { formats: input.formats.clone(), ..Settings::from(&input.config) };
+        Ok(Self { work: Work { source, outside, store, clock: input.clock.clone() }, settings, id, id_is_asked })
+    }
+
+    async fn examine(&self, journal: &Journal<'_>, meter: &Meter) -> Result<Examined, Halt> {
+        self.work.examine(&self.id, self.id_is_asked, &self.settings, journal, meter).await
+    }
+}
+
+/// A URL, a file, or a sample. Where the agenda names itself, the id is only a word for messages.
+fn source_of(input: &GenerateInput) -> Result<(Source, AgendaId), Halt> {
+    let name = input.agenda.as_str();
+    let some_id = || "agenda".parse::<AgendaId>().expect("a lower-case word is an agenda id");
+    if is_url(name) {
+        return Ok((Source::Http(HttpSource::at(name, &input.config.agenda).map_err(unusable)?), some_id()));
+    }
+    if Path::new(name).is_file() {
+        return Ok((Source::Folder(Folder::of_file(Path::new(name))?), some_id()));
+    }
+    match name.parse() {
+        Ok(id) => Ok((Source::Samples, id)),
+        Err(_) => {
+            Err(Failure::new(FailureCode::AgendaNotFound, format!("There is no file {name:?}, and no sample has such a name.")).into())
+        }
+    }
+}
+
+fn temporary_folder() -> Result<tempfile::TempDir, Halt> {
+    Ok(tempfile::Builder::new().prefix("protocol-bridge-").tempdir()?)
+}
+
+fn unusable(reason: String) -> Halt {
+    Failure::new(FailureCode::AgendaNotFound, "The agenda's address cannot be used.").with_detail(reason).into()
+}
+
+fn failure_of(halt: Halt) -> Failure {
+    match halt {
+        Halt::Failed(failure) => *failure,
+        Halt::Stopped => stopped(),
+    }
+}
+
+fn stopped() -> Failure {
+    Failure::new(FailureCode::Cancelled, "Stopped.")
+}
