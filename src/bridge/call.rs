@@ -1,0 +1,249 @@
+//! One v1 call from end to end: stage gate, owed answer, join or submit, wait, answer.
+
+use super::{
+    answer::{Answer, HandedOut, Refusal},
+    owed,
+    record::Record,
+    stage,
+    waiters::Waiters,
+};
+use crate::{
+    base::{
+        clock::{Clock, Monotonic},
+        config,
+        shutdown::Shutdown,
+    },
+    callers::{Identity, Ledger},
+    domain::{
+        ids::{AgendaId, TaskId},
+        protocol::Protocol,
+        task::{Kind, Status, Task},
+        time::Timestamp,
+    },
+    engine::{Engine, Submission, SubmitError, Submitted, Via, WaitFor, Waited, facade::SubmitEffect},
+    generator::Generator,
+    store::{
+        self, Db,
+        owed_answer::{self, Owed},
+    },
+};
+use std::{future::Future, sync::Arc, time::Duration};
+
+/// The longest that asking a source whether an owed answer still holds may take.
+const UNCHANGED_PATIENCE: Duration = Duration::from_secs(2);
+/// A database that is away is answered within 5 s; this leaves time to say so.
+const STORE_PATIENCE: Duration = Duration::from_millis(4500);
+
+/// One v1 call.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub identity: Identity,
+    pub agenda_id: AgendaId,
+    /// `Prefer: wait=N`: lowers the configured wait.
+    pub wait: Option<Duration>,
+    /// `Prefer: respond-async`.
+    pub respond_async: bool,
+    /// `Cache-Control: no-cache`: take no owed answer.
+    pub fresh: bool,
+    pub trace_id: String,
+    pub traceparent: String,
+    /// When the call came in.
+    pub since: Monotonic,
+}
+
+/// The bridge; cheap to clone.
+#[derive(Clone)]
+pub struct Bridge {
+    config: Arc<config::Legacy>,
+    engine: Engine,
+    generator: Generator,
+    db: Db,
+    clock: Clock,
+    ledger: Ledger,
+    waiters: Waiters,
+    shutdown: Shutdown,
+}
+
+impl std::fmt::Debug for Bridge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bridge").field("config", &self.config).field("waiters", &self.waiters).finish_non_exhaustive()
+    }
+}
+
+impl Bridge {
+    #[must_use]
+    pub fn new(
+        config: &config::Legacy,
+        engine: Engine,
+        generator: Generator,
+        db: Db,
+        clock: Clock,
+        ledger: Ledger,
+        shutdown: Shutdown,
+    ) -> Self {
+        let waiters = Waiters::new(config.max_waiters, config.max_waiters_per_caller.unwrap_or(config.max_waiters));
+        Self { config: Arc::new(config.clone()), engine, generator, db, clock, ledger, waiters, shutdown }
+    }
+
+    /// Carries out a call. Dropping the future, as a client that hangs up does, cancels nothing but the wait.
+    pub async fn call(&self, call: Call) -> Answer {
+        let mut record = self.open(&call.identity, call.agenda_id.as_str(), &call.trace_id, call.since);
+        let answer = self.carry_out(&call, &mut record).await;
+        record.close(answer.outcome());
+        answer
+    }
+
+    /// A call that was refused at the door, before it came here: it is logged and counted like every other.
+    pub fn refused_at_the_door(&self, identity: &Identity, agenda_id: &str, trace_id: &str, since: Monotonic) {
+        let mut record = self.open(identity, agenda_id, trace_id, since);
+        record.refused();
+        record.close("refused");
+    }
+
+    fn open(&self, identity: &Identity, agenda_id: &str, trace_id: &str, since: Monotonic) -> Record {
+        Record::open(self.ledger.clone(), self.clock.clone(), self.shutdown.clone(), identity, agenda_id, trace_id, since)
+    }
+
+    async fn carry_out(&self, call: &Call, record: &mut Record) -> Answer {
+        if let Some(gone) = stage::gate(self.config.stage, &call.identity.caller) {
+            record.refused();
+            return Answer::Gone(gone);
+        }
+        let deadline = call.since + call.wait.unwrap_or(self.config.timeout).min(self.config.timeout);
+        let patience = call.since + STORE_PATIENCE;
+
+        if !call.fresh {
+            match self.owed(call, deadline, patience, record).await {
+                Ok(None) => {}
+                Ok(Some((owed, protocol))) => {
+                    record.answered_from(owed.task);
+                    return self.completed(owed.task, owed.finished_at, protocol, record);
+                }
+                Err(refusal) => return refuse(record, refusal),
+            }
+        }
+
+        let submitted = match self.within(patience, self.engine.submit(submission(call), Some(effect(call, record)))).await {
+            Some(Ok(submitted)) => submitted,
+            Some(Err(SubmitError::Overloaded)) => return refuse(record, Refusal::Overloaded),
+            Some(Err(SubmitError::Store(error))) => return refuse(record, Refusal::Store(error, None)),
+            // A v1 call carries no key.
+            Some(Err(SubmitError::KeyReused)) => unreachable!("the bridge submits without an idempotency key"),
+            None => return refuse(record, Refusal::TooSlow(None)),
+        };
+        let Submitted { task, joined } = submitted;
+        record.committed_with(task.id);
+        if call.respond_async {
+            return Answer::Accepted { task: Box::new(task), joined };
+        }
+        let Some(_place) = self.waiters.enter(record.name()) else { return Answer::StillRunning(Box::new(task)) };
+        match self.engine.hub().wait(task.id, WaitFor::Finish, deadline).await {
+            Ok(Waited::Reached(task)) => self.finished(task, record).await,
+            Ok(Waited::Deadline(task)) => Answer::StillRunning(Box::new(task)),
+            Ok(Waited::Draining(task)) => Answer::Draining(task.id),
+            Ok(Waited::Unknown) => Answer::Refused(Refusal::Store(
+                store::Error::Corrupt { table: "task", column: "id", row: task.id.to_string(), reason: "the task is gone".to_owned() },
+                Some(task.id),
+            )),
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, taskId = %task.id, "the last look before a time-out could not be had");
+                Answer::StillRunning(Box::new(task))
+            }
+        }
+    }
+
+    /// The answer that the caller is owed, if the agenda has not changed since.
+    async fn owed(
+        &self,
+        call: &Call,
+        deadline: Monotonic,
+        patience: Monotonic,
+        record: &Record,
+    ) -> Result<Option<(Owed, Protocol)>, Refusal> {
+        let finished_after = self.clock.now() - self.config.owed_window;
+        let look = owed::find(&self.db, record.name().to_owned(), call.agenda_id.clone(), finished_after);
+        let Some(found) = self.within(patience, look).await else { return Err(Refusal::TooSlow(None)) };
+        let Some((owed, protocol)) = found.map_err(|error| Refusal::Store(error, None))? else { return Ok(None) };
+        let left = deadline.since(self.clock.monotonic());
+        let unchanged = self.generator.is_unchanged(&protocol, UNCHANGED_PATIENCE.min(left / 2)).await;
+        Ok(unchanged.then_some((owed, protocol)))
+    }
+
+    /// The task has ended.
+    async fn finished(&self, task: Task, record: &Record) -> Answer {
+        let (Status::Completed, Some(protocol_id)) = (task.status, task.protocol_id) else {
+            // Not waited for: the failure is the answer, and the next call drops the row too.
+            if let Some(agenda_id) = task.agenda_id.clone() {
+                let (db, name) = (self.db.clone(), record.name().to_owned());
+                self.shutdown.spawn("owed_answer", async move {
+                    if let Err(error) = owed::forget_unsuccessful(&db, name, agenda_id).await {
+                        tracing::debug!(error = &error as &dyn std::error::Error, "rows of an unsuccessful task stay until the next call");
+                    }
+                });
+            }
+            return Answer::Failed(Box::new(task));
+        };
+        let patience = self.clock.monotonic() + STORE_PATIENCE;
+        match self.within(patience, owed::protocol_of(&self.db, protocol_id, task.id)).await {
+            Some(Ok(protocol)) => self.completed(task.id, task.finished_at.unwrap_or_else(|| self.clock.now()), protocol, record),
+            Some(Err(error)) => Answer::Refused(Refusal::Store(error, Some(task.id))),
+            None => Answer::Refused(Refusal::TooSlow(Some(task.id))),
+        }
+    }
+
+    fn completed(&self, task: TaskId, finished_at: Timestamp, protocol: Protocol, record: &Record) -> Answer {
+        let handed_out = HandedOut {
+            db: self.db.clone(),
+            shutdown: self.shutdown.clone(),
+            caller: record.name().to_owned(),
+            agenda_id: protocol.agenda_id.clone(),
+            finished_at,
+        };
+        Answer::Completed { task, protocol: Box::new(protocol), handed_out }
+    }
+
+    async fn within<T>(&self, deadline: Monotonic, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            done = work => Some(done),
+            () = self.clock.sleep_until(deadline) => None,
+        }
+    }
+}
+
+fn refuse(record: &mut Record, refusal: Refusal) -> Answer {
+    record.refused();
+    Answer::Refused(refusal)
+}
+
+fn submission(call: &Call) -> Submission {
+    Submission {
+        kind: Kind::Protocol,
+        agenda_id: Some(call.agenda_id.clone()),
+        payload: serde_json::json!({ "agendaId": call.agenda_id }).to_string(),
+        client_reference: None,
+        run_at: None,
+        callback_url: None,
+        // The agenda is v1's key.
+        idempotency: None,
+        caller: call.identity.caller.name.clone(),
+        via: Via::V1,
+        traceparent: Some(call.traceparent.clone()),
+    }
+}
+
+/// What commits with the submit or join: the ledger's entry, and that the caller now waits for this task's answer.
+fn effect(call: &Call, record: &Record) -> SubmitEffect {
+    let (entry, agenda_id) = (record.entry().clone(), call.agenda_id.clone());
+    let now = entry.at();
+    let waits = !call.respond_async;
+    Arc::new(move |tx, submitted| {
+        let (entry, agenda_id, task) = (entry.clone(), agenda_id.clone(), submitted.task.id);
+        Box::pin(async move {
+            owed_answer::forget_unsuccessful(tx, entry.name(), &agenda_id).await?;
+            if waits {
+                owed_answer::note(tx, entry.name(), &agenda_id, task, now).await?;
+            }
+            entry.write(tx).await
+        })
+    })
+}

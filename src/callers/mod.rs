@@ -1,0 +1,13 @@
+//! Floor 4: who calls, what that may do, and the stored account of it.
+//!
+//! [`Callers`] names a request and says which roles it has; [`Ledger`] keeps the account of v1 and v2 use that decides when v1 can go.
+
+pub mod directory;
+pub mod ledger;
+pub mod network;
+pub mod roles;
+
+pub use directory::{Callers, Evidence, Identity, KeyShown};
+pub use ledger::Ledger;
+pub use network::Network;
+pub use roles::Roles;

@@ -1,0 +1,31 @@
+//! Floor 5: HTTP. The router on one screen ([`router()`]), one file per endpoint under [`routes`], problem details, checks at the door, the server.
+//!
+//! Every answer passes [`observe`]: it gets its request id, its log line and its metric there, and a [`Problem`] gets its body.
+
+pub mod access;
+pub mod api;
+pub mod conditional;
+pub mod disposition;
+pub mod door;
+pub mod fields;
+pub mod gate;
+pub mod idempotency;
+pub mod json_scan;
+pub mod legacy_headers;
+pub mod observe;
+pub mod openapi;
+pub mod parameters;
+pub mod prefer;
+pub mod problem;
+pub mod problem_type;
+pub mod range;
+pub mod router;
+pub mod routes;
+pub mod server;
+pub mod shapes;
+pub mod trace;
+
+pub use api::Api;
+pub use problem::Problem;
+pub use problem_type::{ProblemType, RequestProblem};
+pub use router::router;

@@ -1,0 +1,72 @@
+//! The router on one screen.
+
+use super::{
+    Api, Problem, RequestProblem,
+    gate::gate,
+    legacy_headers,
+    observe::observe,
+    openapi,
+    routes::{
+        agenda_tasks, agendas, cancel_task, check_agenda, create_task, dead_letters, document, list_tasks, livez, merge_by_agenda, metrics,
+        migration_page, openapi_json, problem_page, protocol, protocols, readyz, replay, show_task, submit_task, task_events, task_result,
+        task_status,
+    },
+};
+use axum::{
+    Router,
+    extract::{Request, State},
+    middleware::from_fn_with_state,
+};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+/// Every route with its annotation.
+#[expect(deprecated, reason = "v1 is served until its last caller is gone")]
+pub(super) fn routes() -> OpenApiRouter<Api> {
+    OpenApiRouter::with_openapi(openapi::base())
+        // v1
+        .routes(routes!(merge_by_agenda::merge_by_agenda))
+        // the task API
+        .routes(routes!(submit_task::submit_task, agenda_tasks::agenda_tasks))
+        .routes(routes!(cancel_task::cancel_task))
+        .routes(routes!(task_status::task_status))
+        .routes(routes!(task_result::task_result))
+        .routes(routes!(task_events::task_events))
+        .routes(routes!(protocols::protocols))
+        .routes(routes!(protocol::protocol))
+        .routes(routes!(document::document_pdf))
+        .routes(routes!(document::document_docx))
+        .routes(routes!(document::document_html))
+        .routes(routes!(document::document_json))
+        .routes(routes!(agendas::agendas))
+        .routes(routes!(check_agenda::check_agenda))
+        // the seed's generic surface, and operation
+        .routes(routes!(create_task::create_task, list_tasks::list_tasks))
+        .routes(routes!(show_task::show_task))
+        .routes(routes!(dead_letters::dead_letters))
+        .routes(routes!(replay::replay))
+        .routes(routes!(metrics::metrics))
+        // open to everyone
+        .routes(routes!(livez::livez))
+        .routes(routes!(readyz::readyz))
+        .routes(routes!(openapi_json::openapi_json))
+        .routes(routes!(problem_page::problem_page))
+        .routes(routes!(migration_page::migration_page))
+}
+
+/// The service: what comes first here is innermost.
+pub fn router(api: Api) -> Router {
+    super::observe::register_metrics();
+    let (router, _) = routes().split_for_parts();
+    router
+        .fallback(no_such_route)
+        .layer(from_fn_with_state(api.clone(), gate))
+        .layer(from_fn_with_state(api.clone(), observe))
+        .with_state(api)
+}
+
+async fn no_such_route(State(api): State<Api>, request: Request) -> Problem {
+    if request.uri().path().starts_with(legacy_headers::PREFIX) {
+        return merge_by_agenda::not_an_agenda_id(&api, &request);
+    }
+    Problem::request(RequestProblem::NotFound, "There is no such address; GET /openapi.json lists what there is.")
+}

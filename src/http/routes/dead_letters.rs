@@ -1,0 +1,54 @@
+//! `GET /api/dead-letters`: tasks that failed for good.
+
+use crate::{
+    domain::{failure::FailureCode, ids::AgendaId},
+    engine::facade::DeadLetterFilter,
+    http::{
+        Api, Problem,
+        parameters::Query,
+        shapes::{DeadLetterShape, List, ProblemDetails},
+    },
+};
+use axum::{Json, extract::State};
+use std::str::FromStr;
+
+/// Dead letters, newest first.
+#[utoipa::path(
+    get,
+    path = "/api/dead-letters",
+    tag = "operation",
+    operation_id = "listDeadLetters",
+    params(
+        ("reason" = Option<String>, Query, description = "A code of the failure catalogue."),
+        ("agendaId" = Option<String>, Query, description = "The agenda."),
+        ("open" = Option<bool>, Query, description = "true: only those that were not replayed."),
+        ("cursor" = Option<String>, Query, description = "The last page's nextCursor."),
+        ("limit" = Option<u32>, Query, description = "1 to 200, 50 if left out.", minimum = 1, maximum = 200),
+    ),
+    responses(
+        (status = 200, description = "The page.", body = List<DeadLetterShape>),
+        (status = 400, description = "Not valid.", body = ProblemDetails, content_type = "application/problem+json"),
+    )
+)]
+pub async fn dead_letters(State(api): State<Api>, mut query: Query) -> Result<Json<List<DeadLetterShape>>, Problem> {
+    let filter = DeadLetterFilter {
+        reason: query.optional::<Reason>("reason").map(|reason| reason.0),
+        agenda_id: query.optional::<AgendaId>("agendaId"),
+        open_only: query.optional::<bool>("open").unwrap_or(false),
+    };
+    let (cursor, limit) = (query.cursor(), query.limit());
+    query.finish()?;
+    let page = api.within_patience(api.engine.dead_letters(filter, cursor, limit)).await?;
+    Ok(Json(List::of(page, DeadLetterShape::from)))
+}
+
+/// A failure code as a query gives it.
+struct Reason(FailureCode);
+
+impl FromStr for Reason {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        FailureCode::ALL.into_iter().find(|code| code.as_str() == text).map(Self).ok_or("is no code of the failure catalogue")
+    }
+}

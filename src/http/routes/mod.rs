@@ -1,0 +1,26 @@
+//! One file per endpoint.
+
+pub mod agenda_tasks;
+pub mod agendas;
+pub mod cancel_task;
+pub mod check_agenda;
+pub mod create_task;
+pub mod dead_letters;
+pub mod document;
+pub mod list_tasks;
+pub mod livez;
+pub mod merge_by_agenda;
+pub mod metrics;
+pub mod migration_page;
+pub mod openapi_json;
+pub mod problem_page;
+pub mod protocol;
+pub mod protocols;
+pub mod readyz;
+pub mod replay;
+pub mod show_task;
+pub mod submit;
+pub mod submit_task;
+pub mod task_events;
+pub mod task_result;
+pub mod task_status;

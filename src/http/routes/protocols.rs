@@ -1,0 +1,51 @@
+//! `GET /protocol?agendaId=…`: an agenda's protocols, newest version first.
+
+use crate::{
+    callers::Identity,
+    domain::ids::AgendaId,
+    http::{
+        Api, Problem,
+        parameters::Query,
+        shapes::{List, ProblemDetails, ProtocolResponse},
+    },
+    store,
+};
+use axum::{Extension, Json, extract::State};
+
+/// An agenda's protocols, newest version first.
+#[utoipa::path(
+    get,
+    path = "/protocol",
+    tag = "protocols",
+    operation_id = "listProtocolsOfAgenda",
+    params(
+        ("agendaId" = String, Query, description = "The agenda.", example = "42"),
+        ("cursor" = Option<String>, Query, description = "The last page's nextCursor."),
+        ("limit" = Option<u32>, Query, description = "1 to 200, 50 if left out.", minimum = 1, maximum = 200),
+    ),
+    responses(
+        (status = 200, description = "The page.", body = List<ProtocolResponse>),
+        (status = 400, description = "Not valid.", body = ProblemDetails, content_type = "application/problem+json"),
+    )
+)]
+pub async fn protocols(
+    State(api): State<Api>,
+    Extension(identity): Extension<Identity>,
+    mut query: Query,
+) -> Result<Json<List<ProtocolResponse>>, Problem> {
+    let agenda_id = query.required::<AgendaId>("agendaId");
+    // Versions of one agenda are numbered without gaps from above, so the last one shown is the position.
+    let (before, limit) = (query.optional::<u32>("cursor"), query.limit());
+    query.finish()?;
+    let agenda_id = agenda_id.ok_or_else(|| Problem::invalid("missing", "/query/agendaId", "this parameter is needed"))?;
+    let found = api.db.read("other", move |tx| {
+        let agenda_id = agenda_id.clone();
+        Box::pin(async move { store::protocol::of_agenda(tx, &agenda_id, before, limit + 1).await })
+    });
+    let mut protocols = api.within_patience(found).await?;
+    api.ledger.saw_v2(&identity);
+    let more = protocols.len() > limit;
+    protocols.truncate(limit);
+    let next_cursor = protocols.last().filter(|_| more).map(|last| last.version.to_string());
+    Ok(Json(List { items: protocols.into_iter().map(ProtocolResponse::from).collect(), next_cursor }))
+}

@@ -1,0 +1,15 @@
+//! The JSON shapes of answers, in one place each, so that a task looks the same wherever it is shown.
+
+pub mod agenda;
+pub mod dead_letter;
+pub mod list;
+pub mod problem_details;
+pub mod protocol;
+pub mod task;
+
+pub use agenda::{AgendaCheck, AgendaItem};
+pub use dead_letter::DeadLetterShape;
+pub use list::List;
+pub use problem_details::{FaultShape, ProblemDetails};
+pub use protocol::ProtocolResponse;
+pub use task::{AttemptShape, TaskStatus, TaskWithAttempts};
