@@ -1,0 +1,24 @@
+//! Why the service does not start, in words for who started it.
+
+use crate::{generator::documents, store};
+use std::{io, net::SocketAddr, path::PathBuf};
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("{0} is taken by another program; stop it or choose --listen")]
+    Taken(SocketAddr),
+    #[error("cannot listen on {address}")]
+    Listen { address: SocketAddr, source: io::Error },
+    #[error("the data folder {} cannot be made", path.display())]
+    DataDir { path: PathBuf, source: io::Error },
+    #[error("the database cannot be opened")]
+    Database(#[source] store::Error),
+    #[error("the document store cannot be opened")]
+    Documents(#[from] documents::StoreError),
+    #[error("the generator cannot be set up: {0}")]
+    Generator(String),
+    #[error("the callers cannot be set up: {0}")]
+    Callers(String),
+    #[error("the metrics cannot be set up")]
+    Metrics(#[from] metrics_exporter_prometheus::BuildError),
+}

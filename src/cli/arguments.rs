@@ -1,0 +1,95 @@
+//! The arguments, and the configuration that they lead to.
+
+use super::{Exit, exit, output};
+use crate::base::{
+    build::{COMMIT, VERSION},
+    config::{self, Loaded, Sources},
+};
+use clap::{Args, Parser, Subcommand};
+use std::{env, path::PathBuf, sync::LazyLock};
+
+static VERSION_LINE: LazyLock<String> = LazyLock::new(|| format!("{VERSION} ({COMMIT})"));
+
+/// Generates the protocols of meetings from their agendas, as durable background tasks behind HTTP.
+#[derive(Debug, Parser)]
+#[command(name = "protocol-bridge", version = VERSION_LINE.as_str(), after_help = exit::HELP)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    pub settings: Settings,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Serve HTTP until SIGTERM or SIGINT (the default).
+    Serve,
+    /// Make one protocol, without a server.
+    Generate(Generate),
+    /// Bring the database's schema up to date.
+    Migrate,
+    /// Say what is wrong with the configuration, or "ok".
+    CheckConfig,
+}
+
+/// Where the configuration comes from, and what overrides it.
+#[derive(Debug, Args)]
+pub(super) struct Settings {
+    /// Configuration file (TOML); config.default.toml in the source lists all keys.
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Address and port to listen on [default: 127.0.0.1:8080].
+    #[arg(long, global = true, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// postgres://… or sqlite:PATH [default: a SQLite file in the data folder].
+    #[arg(long, global = true, value_name = "URL")]
+    database_url: Option<String>,
+    /// Folder for the database, documents and the lock [default: ./data].
+    #[arg(long, global = true, value_name = "FOLDER")]
+    data_dir: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Generate {
+    /// The agenda: a file, a URL, or the id of a bundled sample.
+    pub agenda: String,
+    /// Where to write; the extension (pdf, json) chooses the format. May be given several times [default: AGENDA.pdf].
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Vec<PathBuf>,
+}
+
+impl Settings {
+    /// The configuration, or its problems printed.
+    pub(super) fn load(&self) -> Result<Loaded, Exit> {
+        let mut flags = Vec::new();
+        let mut flag = |path: &[&'static str], value: &Option<String>| {
+            flags.extend(value.iter().map(|value| (path.to_vec(), value.clone())));
+        };
+        flag(&["http", "listen"], &self.listen);
+        flag(&["database", "url"], &self.database_url);
+        flag(&["data_dir"], &self.data_dir);
+        // A variable that is not UTF-8 is none of ours: all our values are texts.
+        let environment = env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect();
+        config::load(&Sources { file: self.config.clone(), environment, flags }).map_err(|error| {
+            output::refuse_configuration(&error);
+            Exit::Usage
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_arguments_are_well_formed() {
+        Arguments::command().debug_assert();
+        let arguments =
+            Arguments::try_parse_from(["protocol-bridge", "generate", "council", "-o", "a.pdf", "-o", "a.json", "--data-dir", "x"])
+                .unwrap();
+        assert_eq!(arguments.settings.data_dir.as_deref(), Some("x"));
+        let Some(Command::Generate(generate)) = arguments.command else { panic!("generate was asked for") };
+        assert_eq!(generate.output.len(), 2);
+    }
+}

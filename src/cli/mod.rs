@@ -1,0 +1,36 @@
+//! The command line: the only part that prints.
+//!
+//! What was asked for goes to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 wrong arguments or configuration, 3 the agenda was refused.
+
+mod arguments;
+mod check_config;
+mod exit;
+mod generate;
+mod migrate;
+mod output;
+mod progress;
+mod serve;
+
+use arguments::{Arguments, Command};
+use clap::Parser as _;
+use exit::Exit;
+use std::process::ExitCode;
+
+/// Runs the program.
+#[must_use]
+pub fn run() -> ExitCode {
+    let arguments = Arguments::parse();
+    let exit = match &arguments.command {
+        None | Some(Command::Serve) => serve::run(&arguments.settings),
+        Some(Command::Generate(generate)) => generate::run(&arguments.settings, generate),
+        Some(Command::Migrate) => migrate::run(&arguments.settings),
+        Some(Command::CheckConfig) => check_config::run(&arguments.settings),
+    };
+    exit.into()
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
