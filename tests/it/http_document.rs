@@ -1,0 +1,47 @@
+//! Documents: whole, in part, unchanged, and with a name that does no harm.
+
+use crate::support::{Service, TestDatabase, on_both_databases};
+use protocol_bridge::generator::documents::hex;
+use sha2::{Digest as _, Sha256};
+
+on_both_databases! {
+    async fn a_document_is_served_whole_in_part_or_not_again(database: TestDatabase) {
+        let service = Service::start(database).await;
+        service.agendas.retitle("Протокол «№ 1/2»; \"х\" %41 \u{202E}");
+        let (status, protocol) = service.json(service.merge("5")).await;
+        assert_eq!(status, 200, "{protocol}");
+        let pdf = protocol["documents"].as_array().unwrap().iter().find(|document| document["format"] == "pdf").expect("a PDF");
+        let (url, sha256) = (pdf["url"].as_str().unwrap(), pdf["sha256"].as_str().unwrap());
+        let whole = service.get(url).send().await.unwrap();
+        assert_eq!(whole.status(), 200);
+        assert_eq!(whole.headers()["etag"].to_str().unwrap(), format!("\"{sha256}\""));
+        assert_eq!(whole.headers()["x-content-type-options"], "nosniff");
+        assert_eq!(whole.headers()["content-type"], "application/pdf");
+        let disposition = whole.headers()["content-disposition"].to_str().expect("pure ASCII").to_owned();
+        assert!(disposition.contains("Protokol") && disposition.contains("filename*=UTF-8''") && disposition.trim_end().strip_suffix(".pdf").is_some(), "{disposition}");
+        let bytes = whole.bytes().await.unwrap();
+        assert_eq!(bytes.len() as u64, pdf["bytes"].as_u64().unwrap());
+        assert_eq!(hex(&Sha256::digest(&bytes)), sha256);
+
+        let again = service.get(url).header("if-none-match", format!("\"{sha256}\"")).send().await.unwrap();
+        assert_eq!((again.status().as_u16(), again.bytes().await.unwrap().len()), (304, 0));
+        let part = service.get(url).header("range", "bytes=5-9").send().await.unwrap();
+        assert_eq!(part.status(), 206);
+        assert_eq!(part.headers()["content-range"].to_str().unwrap(), format!("bytes 5-9/{}", bytes.len()));
+        assert_eq!(part.bytes().await.unwrap(), bytes.slice(5..10));
+        let other = service.get(url).header("range", "bytes=5-9").header("if-range", "\"other\"").send().await.unwrap();
+        assert_eq!(other.status(), 200);
+        let beyond = service.get(url).header("range", "bytes=99999999-").send().await.unwrap();
+        assert_eq!(beyond.status(), 416);
+        assert_eq!(beyond.headers()["content-range"].to_str().unwrap(), format!("bytes */{}", bytes.len()));
+        let head = service.request(reqwest::Method::HEAD, url).send().await.unwrap();
+        assert_eq!((head.status().as_u16(), head.headers()["content-length"].to_str().unwrap()), (200, bytes.len().to_string().as_str()));
+
+        let json = service.get(&url.replace(".pdf", ".json")).send().await.unwrap();
+        assert_eq!(json.headers()["content-type"], "application/json");
+        assert!(json.json::<serde_json::Value>().await.unwrap().is_object());
+        for missing in [".docx", ".html"] {
+            assert_eq!(service.get(&url.replace(".pdf", missing)).send().await.unwrap().status(), 404, "{missing}");
+        }
+    }
+}

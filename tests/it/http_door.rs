@@ -1,0 +1,135 @@
+//! The door: whatever is sent, the answer is the right problem, on both databases alike, and the service goes on.
+
+use crate::support::{Service, TestDatabase, on_both_databases};
+use reqwest::Method;
+use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+async fn post(service: &Service, path: &str, body: impl Into<reqwest::Body>) -> (u16, Value) {
+    service.json(service.post(path).header("content-type", "application/json").body(body)).await
+}
+
+/// The first line and the body of an answer to bytes as they are.
+async fn raw(service: &Service, request: &[u8]) -> (String, String) {
+    let mut stream = TcpStream::connect(service.address).await.unwrap();
+    stream.write_all(request).await.unwrap();
+    let mut answer = Vec::new();
+    crate::support::within(std::time::Duration::from_secs(10), "an answer", stream.read_to_end(&mut answer)).await.unwrap();
+    let text = String::from_utf8_lossy(&answer).into_owned();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    (head.lines().next().unwrap_or_default().to_owned(), body.to_owned())
+}
+
+on_both_databases! {
+    async fn what_cannot_be_stored_is_refused_naming_its_place(database: TestDatabase) {
+        let service = Service::start(database).await;
+        for (path, body, pointer) in [
+            ("/task", r#"{"agendaId":"a\u0000"}"#, "/agendaId"),
+            ("/task", r#"{"agendaId":"a","clientReference":"x\u0000y"}"#, "/clientReference"),
+            ("/task", r#"{"agendaId":"a","clientReference":"\ud800"}"#, "/clientReference"),
+            ("/task", r#"{"agendaId":"a","callbackUrl":"https://e.org/\u0000"}"#, "/callbackUrl"),
+            ("/task", r#"{"agendaId":"a","runAt":"2026-11-30T12:00:00Z\u0000"}"#, "/runAt"),
+            ("/task", r#"{"agendaId":"a","k\u0000":1}"#, "/k\u{FFFD}"),
+            ("/api/tasks", r#"{"payload":{"deep":{"k\u0000":1}}}"#, "/payload/deep/k\u{FFFD}"),
+            ("/api/tasks", r#"{"payload":{"list":["ok","\udc00x"]}}"#, "/payload/list/1"),
+            ("/api/tasks", r#"{"payload":"{\"note\":\"\\u0000\"}"}"#, "/payload/note"),
+            ("/api/tasks", r#"{"payload":{},"idempotencyKey":"\u0000"}"#, "/idempotencyKey"),
+        ] {
+            let (status, answer) = post(&service, path, body).await;
+            assert_eq!((status, &answer["type"]), (400, &"/problems/invalid-request".into()), "{body}: {answer}");
+            assert_eq!(answer["errors"][0]["pointer"], pointer, "{body}: {answer}");
+        }
+        let (status, answer) = service.json(service.get("/api/tasks?caller=%00")).await;
+        assert_eq!((status, &answer["errors"][0]["pointer"]), (400, &"/query/caller".into()));
+        assert_eq!(service.database.number("SELECT COUNT(*) FROM task").await, 0);
+        // What a header cannot hold does not get through HTTP; what it can hold is kept.
+        let odd = service.post("/api/tasks").header("user-agent", "мой/1".as_bytes()).json(&serde_json::json!({ "payload": {} }));
+        assert_eq!(service.json(odd).await.0, 202);
+    }
+
+    async fn a_time_without_an_offset_is_refused(database: TestDatabase) {
+        let service = Service::start(database).await;
+        for run_at in ["\"2026-10-25T02:30:00\"", "\"2026-10-25\"", "1796040000", "\"2026-10-25T02:30:00+25:00\"", "\"2026-10-25T02:30:00+03:00[Europe/Moscow]\"", "\"tomorrow\"", "\"\"", "true"] {
+            for (path, body) in [("/task", format!(r#"{{"agendaId":"a","runAt":{run_at}}}"#)), ("/api/tasks", format!(r#"{{"payload":{{}},"runAt":{run_at}}}"#))] {
+                let (status, answer) = post(&service, path, body).await;
+                assert_eq!((status, &answer["errors"][0]["pointer"]), (400, &"/runAt".into()), "{run_at}: {answer}");
+            }
+        }
+        for query in ["from=2026-10-25T02:30:00", "to=yesterday"] {
+            assert_eq!(service.json(service.get(&format!("/api/tasks?{query}"))).await.0, 400, "{query}");
+        }
+    }
+
+    async fn rubbish_gets_the_right_problem_and_the_service_goes_on(database: TestDatabase) {
+        let service = Service::start(database).await;
+        let brackets = "[".repeat(10_000);
+        let nested = format!(r#"{{"agendaId":"a","x":{}1{}}}"#, "[".repeat(10_000), "]".repeat(10_000));
+        let large = format!(r#"{{"agendaId":"a","clientReference":"{}"}}"#, "x".repeat(2 * 1024 * 1024));
+        let long = format!(r#"{{"agendaId":"a","clientReference":"{}"}}"#, "я".repeat(257));
+        for (what, body, status, code) in [
+            ("nothing", "", 400, "invalid-request"),
+            ("no JSON", "agendaId=42", 400, "invalid-request"),
+            ("an array", "[]", 400, "invalid-request"),
+            ("null", "null", 400, "invalid-request"),
+            ("no agenda", "{}", 400, "invalid-request"),
+            ("a number for an agenda", r#"{"agendaId":42}"#, 400, "invalid-request"),
+            ("an object for an agenda", r#"{"agendaId":{}}"#, 400, "invalid-request"),
+            ("a path for an agenda", r#"{"agendaId":"../x"}"#, 400, "invalid-request"),
+            ("an unknown field", r#"{"agendaId":"a","agenda":"b"}"#, 400, "invalid-request"),
+            ("a field twice", r#"{"agendaId":"a","agendaId":"b"}"#, 400, "invalid-request"),
+            ("a callback that is no URL", r#"{"agendaId":"a","callbackUrl":"javascript:alert(1)"}"#, 400, "invalid-request"),
+            ("a long reference", &long, 400, "invalid-request"),
+            ("10,000 brackets", &brackets, 400, "invalid-request"),
+            ("10,000 brackets that close", &nested, 400, "invalid-request"),
+            ("2 MB", &large, 413, "payload-too-large"),
+        ] {
+            let (status_found, answer) = post(&service, "/task", body.to_owned()).await;
+            assert_eq!((status_found, answer["type"].as_str()), (status, Some(format!("/problems/{code}").as_str())), "{what}: {answer}");
+        }
+        let (_, answer) = post(&service, "/task", large.clone()).await;
+        assert_eq!(answer["limitBytes"], 1024 * 1024);
+        let (status, _) = post(&service, "/task", vec![b'{', 0xFF, b'}']).await;
+        assert_eq!(status, 400, "not UTF-8");
+        for (content_type, expected) in [("text/plain", 415), ("application/x-www-form-urlencoded", 415), ("application/json; charset=koi8-r", 415), ("application/json;charset=UTF-8", 202), ("application/vnd.x+json", 202)] {
+            let agenda = content_type.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+            let request = service.post("/task").header("content-type", content_type).body(format!(r#"{{"agendaId":"{agenda}"}}"#));
+            assert_eq!(service.json(request).await.0, expected, "{content_type}");
+        }
+        let none = service.post("/task").body("{}");
+        assert_eq!(service.json(none).await.0, 415, "no Content-Type");
+        let chunked = reqwest::Body::wrap_stream(futures::stream::iter((0..64).map(|_| Ok::<_, std::io::Error>(vec![b' '; 64 * 1024]))));
+        let (status, answer) = post(&service, "/task", chunked).await;
+        assert_eq!(status, 413, "4 MB without a Content-Length: {answer}");
+
+        for (agenda, expected) in [("..%2Fx", 400), ("%00", 400), ("%FF", 400), ("a%2Fb", 400), ("%D0%BF", 400), ("", 400), ("a/b", 400), (&"x".repeat(129), 400)] {
+            let (status, answer) = service.json(service.merge(agenda)).await;
+            assert_eq!((status, &answer["type"]), (expected, &"/problems/invalid-request".into()), "{agenda:?}: {answer}");
+        }
+        let (line, body) = raw(&service, b"POST /api/v1/protocol/merge/byAgenda/../x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n").await;
+        assert!(line.contains(" 400 ") && body.contains("/problems/invalid-request"), "{line} {body}");
+        let (status, answer) = service.json(service.merge("1").header("content-type", "image/png").body(vec![0; 2 * 1024 * 1024])).await;
+        assert_eq!((status, &answer["type"]), (413, &"/problems/payload-too-large".into()));
+
+        for (path, expected) in [("/task/nonsense/status", 400), ("/task/0198c0de-0000-7000-8000-000000000000/status", 404), ("/protocol/0198c0de-0000-7000-8000-000000000000", 404), ("/nothing", 404), ("/task", 400),
+            ("/task?agendaId=%2E%2E", 400), ("/api/tasks?limit=0", 400), ("/api/tasks?limit=201", 400), ("/api/tasks?cursor=x", 400), ("/api/tasks?stauts=FAILED", 400), ("/api/tasks?status=failed", 400), ("/protocol?agendaId=a&cursor=-1", 400)] {
+            let (status, answer) = service.json(service.get(path)).await;
+            assert_eq!(status, expected, "{path}: {answer}");
+        }
+        let (status, answer) = service.json(service.get(&format!("/task?agendaId={}", "x".repeat(10_000)))).await;
+        assert_eq!((status, &answer["type"]), (414, &"/problems/uri-too-long".into()));
+        let (status, answer) = service.json(service.get("/livez").header("x-large", "x".repeat(40_000))).await;
+        assert_eq!((status, &answer["type"]), (431, &"/problems/headers-too-large".into()));
+        let many = (0..150).fold(service.get("/livez"), |request, n| request.header(format!("x-{n}"), "1"));
+        assert_eq!(service.json(many).await.0, 431);
+        let refused = service.request(Method::PUT, "/task").send().await.unwrap();
+        assert_eq!((refused.status().as_u16(), refused.headers()["content-type"].to_str().unwrap()), (405, "application/problem+json"));
+        let allow = refused.headers()["allow"].to_str().unwrap().to_owned();
+        assert!(allow.contains("GET") && allow.contains("POST"), "{allow}");
+        let (line, _) = raw(&service, b"NONSENSE\r\n\r\n").await;
+        assert!(line.contains(" 400 "), "{line}");
+        assert_eq!(service.get("/livez").send().await.unwrap().status(), 200);
+    }
+}

@@ -1,0 +1,48 @@
+//! Case H-08: nothing that is open keeps the process from ending, and who waits is told which task goes on.
+
+use crate::support::{Process, eventually, within};
+use reqwest::StatusCode;
+use std::time::Duration;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drain_ends_with_waiters_idle_connections_and_half_a_request_open() {
+    use tokio::{io::AsyncWriteExt as _, net::TcpStream};
+    let folder = tempfile::tempdir().expect("a folder");
+    let environment = [
+        ("PROTOCOL_BRIDGE__SHUTDOWN__ANNOUNCE", "0s"),
+        ("PROTOCOL_BRIDGE__SHUTDOWN__GRACE", "1s"),
+        ("PROTOCOL_BRIDGE__SHUTDOWN__WAITER_GRACE", "1s"),
+    ];
+    let mut process = Process::start(&[], &environment, folder.path()).await;
+    let address = process.url.strip_prefix("http://").expect("our own URL").to_owned();
+    let _idle = TcpStream::connect(&address).await.expect("a connection");
+    let mut half = TcpStream::connect(&address).await.expect("a connection");
+    half.write_all(b"POST /task HTTP/1.1\r\nHost: ").await.expect("half a request");
+    let waiter = tokio::spawn(process.client.post(format!("{}/api/v1/protocol/merge/byAgenda/slow-council", process.url)).send());
+    let (client, url) = (process.client.clone(), process.url.clone());
+    eventually(Duration::from_secs(20), "the task runs", async || {
+        let tasks =
+            client.get(format!("{url}/api/tasks?status=IN_PROGRESS")).send().await.expect("an answer").text().await.expect("a text");
+        tasks.contains("slow-council")
+    })
+    .await;
+
+    process.terminate();
+    let answer = within(Duration::from_secs(20), "the waiter is answered", waiter).await.expect("no panic").expect("an answer");
+    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(answer.headers()["retry-after"], "1");
+    let body: serde_json::Value = answer.json().await.expect("a problem");
+    assert!(body["taskId"].is_string(), "{body}");
+    let status = process.ended(Duration::from_secs(30)).await;
+    assert_eq!(status.code(), Some(0), "{}", process.log());
+
+    // The attempt was given back: the next process runs the task, and its first attempt is still the first.
+    let process = Process::start(&[], &[], folder.path()).await;
+    let status = format!("{}/task/{}/status", process.url, body["taskId"].as_str().expect("an id"));
+    eventually(Duration::from_mins(2), "the task completes after the restart", async || {
+        let task: serde_json::Value = process.client.get(&status).send().await.expect("an answer").json().await.expect("a task");
+        assert_eq!(task["attempt"].as_u64().map(|attempt| attempt <= 1), Some(true), "{task}");
+        task["status"] == "COMPLETED"
+    })
+    .await;
+}

@@ -1,0 +1,89 @@
+//! A small agenda without a fault, and ways to spoil it.
+
+use protocol_bridge::{
+    domain::{
+        agenda::{Agenda, Language},
+        failure::Fault,
+    },
+    generator::{
+        check::check_now,
+        format::native::{self, Reading},
+    },
+};
+use serde_json::{Value, json};
+
+/// Five voting members, all there; two questions.
+pub fn good() -> Value {
+    json!({
+        "agendaId": "good",
+        "title": "Очередное заседание Совета",
+        "body": {"organization": "Город Приозёрск", "name": "Совета депутатов"},
+        "language": "ru",
+        "place": "г. Приозёрск",
+        "timeZone": "Europe/Moscow",
+        "start": "2026-11-30T10:00:00+03:00",
+        "end": "2026-11-30T12:00:00+03:00",
+        "chair": "m1",
+        "secretary": "g1",
+        "tellers": ["m2"],
+        "members": (1..=5).map(|n| json!({"id": format!("m{n}"), "name": format!("Член {n}"), "attendance": "present"})).collect::<Vec<_>>(),
+        "invited": [{"id": "g1", "name": "Секретарь А. Б."}],
+        "rules": {"quorum": "moreThanHalf", "majority": "simple"},
+        "questions": [
+            {
+                "id": "q1", "order": 1, "title": "О бюджете", "status": "REPORT_SIGNED", "start": "2026-11-30T10:10:00+03:00", "rapporteur": "g1",
+                "heard": ["Доклад."], "discussed": [{"speaker": "m2", "text": "Поддержал."}],
+                "decision": [{"number": "1.1", "text": "Утвердить бюджет."}, {"text": "Опубликовать.", "due": "2026-12-31"}],
+                "vote": {"ballot": "open", "for": 4, "against": 1, "named": [
+                    {"member": "m1", "choice": "for"}, {"member": "m2", "choice": "for"}, {"member": "m3", "choice": "for"},
+                    {"member": "m4", "choice": "for"}, {"member": "m5", "choice": "against"}
+                ]}
+            },
+            {
+                "id": "q2", "order": 2, "title": "О дорогах", "status": "PROTECTED", "start": "2026-11-30T11:00:00+03:00",
+                "decision": [{"text": "Отремонтировать дорогу."}],
+                "vote": {"ballot": "secret", "for": 3, "against": 1, "abstained": 0, "notVoted": 0,
+                         "papers": {"issued": 5, "found": 5, "invalid": 1}}
+            }
+        ]
+    })
+}
+
+/// The good agenda with `value` put at `pointer` (the last step of which may be new).
+pub fn with(pointer: &str, value: Value) -> Value {
+    spoil(good(), pointer, value)
+}
+
+/// Puts `value` at `pointer`; null takes it away.
+pub fn spoil(mut agenda: Value, pointer: &str, value: Value) -> Value {
+    let (parent, key) = pointer.rsplit_once('/').expect("a pointer to something inside");
+    let parent = agenda.pointer_mut(parent).unwrap_or_else(|| panic!("{parent} is there"));
+    match parent {
+        Value::Object(fields) if value.is_null() => drop(fields.shift_remove(key)),
+        Value::Object(fields) => drop(fields.insert(key.to_owned(), value)),
+        Value::Array(items) if key == "-" => items.push(value),
+        Value::Array(items) => items[key.parse::<usize>().expect("an index")] = value,
+        other => panic!("{other} has no parts"),
+    }
+    agenda
+}
+
+/// Reads an agenda that must be readable.
+pub fn read(agenda: &Value) -> (Agenda, Vec<usize>) {
+    let reading = Reading { asked: None, language: None, max_questions: 5000 };
+    let parsed = native::parse(agenda.to_string().as_bytes(), reading).expect("within the limits");
+    assert_eq!(parsed.faults, [], "the agenda is readable");
+    (parsed.agenda.expect("an agenda"), parsed.places)
+}
+
+/// What CHECK says: errors and warnings, each as `code pointer`.
+pub fn findings(agenda: &Value) -> (Vec<String>, Vec<String>) {
+    let (agenda, places) = read(agenda);
+    let checked = check_now(agenda, &places, Language::Ru);
+    (told(&checked.errors), told(&checked.warnings))
+}
+
+/// Faults as `code pointer`.
+pub fn told(faults: &[Fault]) -> Vec<String> {
+    faults.iter().map(|fault| format!("{} {}", fault.code, fault.pointer)).collect()
+}
