@@ -77,15 +77,26 @@ pub(super) async fn submit(core: &Core, submission: Submission, effect: Option<S
                 } else {
                     core.handover.hint();
                 }
-            } else if pulled_forward {
-                core.tell(&submitted.task);
-                core.handover.hint();
+            } else {
+                tell_of_join(&submitted.task, now);
+                if pulled_forward {
+                    core.tell(&submitted.task);
+                    core.handover.hint();
+                }
             }
             Ok(*submitted)
         }
         Outcome::KeyReused => Err(SubmitError::KeyReused),
         Outcome::Overloaded => Err(SubmitError::Overloaded),
     }
+}
+
+/// Java clients and proxies repeat a POST by themselves; whoever wonders why a caller asks twice finds it here.
+fn tell_of_join(task: &Task, now: Timestamp) {
+    tracing::info!(
+        taskId = %task.id, agendaId = task.agenda_id.as_ref().map(tracing::field::display), caller = task.caller,
+        age_ms = u64::try_from(now.since(task.created_at).as_millis()).unwrap_or(u64::MAX), "a repeated submission joined its task"
+    );
 }
 
 async fn accept(tx: &mut Tx<'_>, request: &Request) -> store::Result<Outcome> {
