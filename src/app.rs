@@ -15,6 +15,7 @@ use crate::{
         build::{COMMIT, VERSION},
         clock::Clock,
         config::{Config, Migrate, Toggle},
+        disk::FreeSpace,
         entropy::Entropy,
         metrics,
         shutdown::Shutdown,
@@ -98,6 +99,7 @@ impl App {
         let generator =
             Generator::new(&config, db.clone(), clock.clone(), entropy.clone(), documents, renderer).map_err(StartError::Generator)?;
         let callers = Callers::new(&config).map_err(StartError::Callers)?;
+        let disk = FreeSpace::new(config.data_dir.clone(), config.engine.min_free_space.as_u64());
         let engine = Engine::start(
             Parts {
                 config: config.engine.clone(),
@@ -110,12 +112,13 @@ impl App {
                 clock: clock.clone(),
                 entropy: entropy.clone(),
                 executors: executors(&config, &db, &generator),
+                disk: Some(disk.clone()),
             },
             &shutdown,
         );
         let ledger = Ledger::new(db.clone(), clock.clone(), callers.clone());
         ledger.start(&shutdown);
-        Gauges::new(db.clone(), clock.clone(), config.data_dir.clone()).start(&shutdown);
+        Gauges::new(db.clone(), clock.clone(), disk).start(&shutdown);
         let bridge =
             Bridge::new(&config.legacy, engine.clone(), generator.clone(), db.clone(), clock.clone(), ledger.clone(), shutdown.clone());
         let config = Arc::new(config);
@@ -274,6 +277,24 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
 pub async fn open_database(config: &Config, migrate: bool, clock: &Clock, entropy: &Entropy) -> Result<Db, StartError> {
     std::fs::create_dir_all(&config.data_dir).map_err(|source| StartError::DataDir { path: config.data_dir.clone(), source })?;
     Db::open(options(config, migrate, clock, entropy)).await.map_err(StartError::Database)
+}
+
+/// An engine none of whose loops run: for commands that change something in the database and leave the work to those who serve.
+#[must_use]
+pub fn engine_at_rest(config: &Config, db: &Db, clock: &Clock, entropy: &Entropy) -> Engine {
+    let parts = Parts {
+        config: config.engine.clone(),
+        poll_interval: config.legacy.poll_interval,
+        grace: Duration::ZERO,
+        db: db.clone(),
+        lease_store: None,
+        transport: Arc::new(transport::Local::new(1)),
+        clock: clock.clone(),
+        entropy: entropy.clone(),
+        executors: HashMap::new(),
+        disk: None,
+    };
+    Engine::by_hand(parts, &Shutdown::new()).0
 }
 
 fn options(config: &Config, migrate: bool, clock: &Clock, entropy: &Entropy) -> Options {

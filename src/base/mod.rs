@@ -1,9 +1,10 @@
-//! Floor 1: what every part stands on: clock, entropy, configuration, metrics, telemetry, shutdown.
+//! Floor 1: what every part stands on: clock, entropy, configuration, free space, metrics, telemetry, shutdown.
 
 pub mod build;
 pub mod chain;
 pub mod clock;
 pub mod config;
+pub mod disk;
 pub mod entropy;
 pub mod limits;
 pub mod metrics;

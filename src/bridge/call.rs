@@ -125,7 +125,7 @@ impl Bridge {
 
         let submitted = match self.within(patience, self.engine.submit(submission(call), Some(effect(call, record)))).await {
             Some(Ok(submitted)) => submitted,
-            Some(Err(SubmitError::Overloaded)) => return refuse(record, Refusal::Overloaded),
+            Some(Err(SubmitError::Overloaded(why))) => return refuse(record, Refusal::Overloaded(why)),
             Some(Err(SubmitError::Store(error))) => return refuse(record, Refusal::Store(error, None)),
             // A v1 call carries no key.
             Some(Err(SubmitError::KeyReused)) => unreachable!("the bridge submits without an idempotency key"),

@@ -6,6 +6,7 @@
 use super::{
     core::{Core, is_permanent},
     outage::Outage,
+    pause,
 };
 use crate::{
     base::{clock::Monotonic, metrics},
@@ -45,6 +46,8 @@ pub(super) enum Taken {
     Duplicate,
     /// Somebody has it, it ended, or it is not due: nothing to do.
     Refused,
+    /// Claiming is paused: its message, if one asked for it, is not taken.
+    Paused,
     /// Its row cannot be read or written; it was left alone.
     Broken,
 }
@@ -101,17 +104,28 @@ async fn claim_together(core: &Core, name: &'static str, kinds: [Kind; 2], wante
         store::work(move |tx| {
             let tries = Arc::clone(&tries);
             async move {
+                // Before anything is written: a message that comes during a pause is still to be taken after it.
+                if let Some(paused) = pause::look(tx).await? {
+                    return Ok(Claims::Paused(paused));
+                }
                 let mut answers = Vec::with_capacity(tries.len());
                 for one in tries.iter() {
                     answers.push(claim_one(tx, one).await?);
                 }
-                Ok(answers)
+                Ok(Claims::Tried(answers))
             }
             .boxed()
         })
     };
     let answers = match core.db.transaction(name, work).await {
-        Ok(answers) => answers,
+        Ok(Claims::Tried(answers)) => {
+            core.pause.note(None);
+            answers
+        }
+        Ok(Claims::Paused(paused)) => {
+            core.pause.note(Some(paused));
+            return Ok(vec![Taken::Paused; wanted.len()]);
+        }
         Err(error) if is_permanent(&error) => return Err(error),
         Err(error) => look_up(core, &tries, expires, error).await?,
     };
@@ -132,6 +146,13 @@ async fn claim_together(core: &Core, name: &'static str, kinds: [Kind; 2], wante
         }
     });
     Ok(taken.collect())
+}
+
+/// What the transaction came to.
+enum Claims {
+    Paused(pause::Paused),
+    /// In the order of the tries.
+    Tried(Vec<Answer>),
 }
 
 #[derive(Debug, Clone)]

@@ -7,9 +7,9 @@ use super::{
     observe::observe,
     openapi,
     routes::{
-        agenda_tasks, agendas, cancel_task, check_agenda, create_task, dead_letters, document, list_tasks, livez, merge_by_agenda, metrics,
-        migration_page, openapi_json, problem_page, protocol, protocols, readyz, replay, show_task, submit_task, task_events, task_result,
-        task_status,
+        agenda_tasks, agendas, audit, cancel_task, check_agenda, create_task, dead_letters, dismiss, document, list_tasks, livez,
+        merge_by_agenda, metrics, migration_page, openapi_json, pause, problem_page, protocol, protocols, readyz, replay, replay_many,
+        resume, show_task, submit_task, task_events, task_result, task_status,
     },
 };
 use axum::{
@@ -43,7 +43,12 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(create_task::create_task, list_tasks::list_tasks))
         .routes(routes!(show_task::show_task))
         .routes(routes!(dead_letters::dead_letters))
+        .routes(routes!(replay_many::replay_many))
         .routes(routes!(replay::replay))
+        .routes(routes!(dismiss::dismiss))
+        .routes(routes!(pause::pause))
+        .routes(routes!(resume::resume))
+        .routes(routes!(audit::audit))
         .routes(routes!(metrics::metrics))
         // open to everyone
         .routes(routes!(livez::livez))

@@ -177,6 +177,7 @@ impl Inner {
         T: Send + 'static,
         F: for<'t> Fn(&'t mut Tx<'_>) -> BoxFuture<'t, Result<T>> + Send + Sync + 'static,
     {
+        let _running = self.faults.run();
         let measure = Measure::start(name, &self.clock);
         match (&self.backend, lane) {
             (Backend::Sqlite(sqlite), Lane::Queue) => sqlite.write(name, false, work, measure).await,

@@ -1,7 +1,7 @@
 //! Who may write to a task: the holder of its lease, as long as the lease holds, and nobody else.
 
 use crate::{
-    engine_world::{LIMIT, SECOND, Script, Setup, demo, endless, metric, protocol, recorder, start_of_time},
+    engine_world::{LIMIT, SECOND, Script, Setup, author, demo, endless, metric, protocol, recorder, start_of_time},
     support::{TestDatabase, eventually, on_both_databases},
 };
 use protocol_bridge::{
@@ -78,7 +78,7 @@ on_both_databases! {
             assert!(rescuer.rescue().await.unwrap() >= 1);
             assert_eq!(rescuer.rescue().await.unwrap(), 0, "once is enough");
             if crash == 1 {
-                assert!(matches!(watcher.engine.cancel(other.id).await.unwrap(), protocol_bridge::engine::Cancelled::Now(_)));
+                assert!(matches!(watcher.engine.cancel(other.id, &author()).await.unwrap(), protocol_bridge::engine::Cancelled::Now(_)));
             }
         }
         let task = watcher.task(task.id).await;

@@ -10,7 +10,7 @@ use protocol_bridge::{
         failure::{Failure, FailureCode},
         task::{Kind, Status},
     },
-    engine::{Decision, SubmitError, Submitted, submit_effect},
+    engine::{Decision, Overload, SubmitError, Submitted, submit_effect},
     store::{self, Dialect, Fault, setting},
 };
 use std::{collections::HashSet, time::Duration};
@@ -93,7 +93,7 @@ on_both_databases! {
         let known = node.submit(with_key(demo("{}"), "known", "same")).await;
         let active = node.submit(protocol("a")).await;
         let refused = node.engine.submit(with_key(demo("{}"), "refused", "same"), None).await;
-        assert!(matches!(refused, Err(SubmitError::Overloaded)), "{refused:?}");
+        assert!(matches!(refused, Err(SubmitError::Overloaded(Overload::Queue))), "{refused:?}");
         assert_eq!(node.submit(with_key(demo("{}"), "known", "same")).await.id, known.id);
         assert_eq!(node.submit(protocol("a")).await.id, active.id);
         assert_eq!(database.number("SELECT COUNT(*) FROM idempotency_key").await, 1, "the refused key is free");

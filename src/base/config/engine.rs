@@ -1,6 +1,7 @@
 //! `[engine]`: how tasks are moved.
 
-use super::{Problem, duration};
+use super::{Problem, duration, text};
+use bytesize::ByteSize;
 use serde::Deserialize;
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ pub struct Engine {
     pub transport: String,
     pub max_running: usize,
     pub max_pending: u64,
+    #[serde(deserialize_with = "text::size")]
+    pub min_free_space: ByteSize,
     #[serde(with = "duration")]
     pub lease: Duration,
     #[serde(with = "duration")]

@@ -2,10 +2,12 @@
 
 pub mod agenda_tasks;
 pub mod agendas;
+pub mod audit;
 pub mod cancel_task;
 pub mod check_agenda;
 pub mod create_task;
 pub mod dead_letters;
+pub mod dismiss;
 pub mod document;
 pub mod list_tasks;
 pub mod livez;
@@ -13,11 +15,14 @@ pub mod merge_by_agenda;
 pub mod metrics;
 pub mod migration_page;
 pub mod openapi_json;
+pub mod pause;
 pub mod problem_page;
 pub mod protocol;
 pub mod protocols;
 pub mod readyz;
 pub mod replay;
+pub mod replay_many;
+pub mod resume;
 pub mod show_task;
 pub mod submit;
 pub mod submit_task;

@@ -3,6 +3,7 @@
 use crate::{
     base::clock::{Clock, Monotonic},
     domain::ids::TaskId,
+    engine::Paused,
     http::{Api, observe::AsIs},
 };
 use axum::{
@@ -66,6 +67,11 @@ pub async fn readyz(State(api): State<Api>, RawQuery(query): RawQuery) -> Respon
         for (name, good) in checks {
             let _ = writeln!(text, "[{}]{name} {}", if good { '+' } else { '-' }, if good { "ok" } else { "failed" });
         }
+        // Neither good nor bad: somebody wants it so. Requests are served all the same.
+        let _ = match api.engine.paused() {
+            Some(Paused { since, by }) => writeln!(text, "[+]claiming paused since {since} by {by}"),
+            None => writeln!(text, "[+]claiming ok"),
+        };
     }
     text.push_str(if ready { "ok\n" } else { "not ready\n" });
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };

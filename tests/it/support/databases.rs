@@ -26,6 +26,14 @@ impl TestDatabase {
         Self { url: format!("sqlite:{}", data_dir.path().join("test.db").display()), dialect: Dialect::Sqlite, data_dir }
     }
 
+    /// A file in memory: what is tried with it is order, not whether a disk keeps its word, and there is no disk to wait for.
+    #[expect(clippy::unused_async, reason = "the same to call as the other")]
+    pub async fn sqlite_in_memory() -> Self {
+        let memory = std::path::Path::new("/dev/shm");
+        let data_dir = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() }.expect("a folder");
+        Self { url: format!("sqlite:{}", data_dir.path().join("test.db").display()), dialect: Dialect::Sqlite, data_dir }
+    }
+
     pub async fn postgres() -> Self {
         let cluster = tokio::task::spawn_blocking(postgres::shared).await.expect("the cluster");
         Self::postgres_on(cluster).await

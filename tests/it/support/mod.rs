@@ -7,6 +7,7 @@ pub mod nginx;
 pub mod postgres;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod process;
+pub mod reconcile;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod server;
 pub mod service;
