@@ -20,7 +20,7 @@ use protocol_bridge::{
         task::{Kind, Phase, Status},
         time::Timestamp,
     },
-    engine::{Cancelled, DeadLetterFilter, Engine, Replayed, Submission, SubmitError, Submitted, Ticks, WaitFor, Waited},
+    engine::{Cancelled, DeadLetterFilter, Dismissed, Engine, Replayed, Submission, SubmitError, Submitted, Ticks, WaitFor, Waited},
     store::{Db, Fault},
 };
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
@@ -40,7 +40,7 @@ const YEAR: Duration = Duration::from_hours(365 * 24);
 const ROUNDS: usize = 400;
 
 /// The engine's transactions, each of which is made to fail.
-const TRANSACTIONS: [&str; 18] = [
+const TRANSACTIONS: [&str; 20] = [
     "submit_task",
     "claim_tasks",
     "claim_message",
@@ -59,6 +59,8 @@ const TRANSACTIONS: [&str; 18] = [
     "rescue",
     "cancel_task",
     "replay_task",
+    "dismiss_dead_letter",
+    "pause",
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -98,9 +100,10 @@ struct Record {
 #[derive(Default)]
 struct Seen {
     revision: u64,
-    /// The terminal status that it had, and how often a replay had been asked for by then.
+    /// The terminal status that it had, and how many replays had been answered by then.
     ended: Option<(Status, u32)>,
-    replays: u32,
+    replays_asked: u32,
+    replays_answered: u32,
     first: bool,
 }
 
@@ -194,9 +197,11 @@ impl World {
             68..80 => self.advance_a_little(),
             80..84 => self.cancel(),
             84..87 => self.replay().await,
-            87..90 => self.wait(),
+            87 => self.dismiss().await,
+            88..90 => self.wait(),
             90..95 => self.fault(),
-            95..97 => self.stop_or_go_on().await,
+            95 => self.pause_or_resume(),
+            96 => self.stop_or_go_on().await,
             97 => self.kill().await,
             98 => self.drain(),
             _ => {
@@ -321,10 +326,12 @@ impl World {
         let letter = letters.items[self.rng.random_range(0..letters.items.len())].clone();
         let from = self.rng.random_bool(0.3).then_some(Phase::Merge);
         self.note(&format!("{machine}: replay {} of {} from {from:?}", letter.id, letter.task_id));
-        locked(&self.record).seen.entry(letter.task_id).or_default().replays += 1;
+        locked(&self.record).seen.entry(letter.task_id).or_default().replays_asked += 1;
         let record = Arc::clone(&self.record);
         self.calls.push(tokio::spawn(async move {
-            match engine.replay(letter.id, from, &author()).await {
+            let answer = engine.replay(letter.id, from, &author()).await;
+            locked(&record).seen.entry(letter.task_id).or_default().replays_answered += 1;
+            match answer {
                 Ok(Replayed::Queued(task)) => {
                     let pending = task.status == Status::Pending && task.attempt_no == 0 && task.id == letter.task_id;
                     locked(&record).expect(pending, "in the queue again", &task);
@@ -333,6 +340,31 @@ impl World {
                 Ok(Replayed::Unknown) => locked(&record).wrong.push(format!("{} is unknown to a replay", letter.id)),
                 Ok(Replayed::AlreadyReplayed) | Err(_) => {}
             }
+        }));
+    }
+
+    async fn dismiss(&mut self) {
+        let machine = self.any_machine();
+        let engine = self.machines[machine].node.engine.clone();
+        let open = DeadLetterFilter { open_only: true, ..DeadLetterFilter::default() };
+        let Ok(letters) = engine.dead_letters(open, None, 1).await else { return };
+        let Some(letter) = letters.items.into_iter().next() else { return };
+        self.note(&format!("{machine}: dismiss {}", letter.id));
+        let record = Arc::clone(&self.record);
+        self.calls.push(tokio::spawn(async move {
+            if let Ok(Dismissed::Unknown) = engine.dismiss(letter.id, &author()).await {
+                locked(&record).wrong.push(format!("{} is unknown to a dismissal", letter.id));
+            }
+        }));
+    }
+
+    fn pause_or_resume(&mut self) {
+        let (machine, pause) = (self.any_machine(), self.rng.random_bool(0.4));
+        self.note(&format!("{machine}: {}", if pause { "pause" } else { "resume" }));
+        let engine = self.machines[machine].node.engine.clone();
+        self.calls.push(tokio::spawn(async move {
+            // An error leaves open whether it happened; at rest somebody resumes until it has.
+            if pause { drop(engine.pause(&author()).await) } else { drop(engine.resume(&author()).await) }
         }));
     }
 
@@ -492,6 +524,10 @@ impl World {
         for machine in 0..self.machines.len() {
             self.go_on(machine).await;
         }
+        // What is delayed still comes, and may be a pause.
+        self.advance(MINUTE);
+        self.settle().await;
+        self.machines[0].node.engine.resume(&author()).await.expect("nothing fails any more");
         for _ in 0..ROUNDS {
             for machine in 0..self.machines.len() {
                 for tick in TICKS {
@@ -511,16 +547,21 @@ impl World {
             if active == 0 && running == 0 && waiting == 0 && unsent == 0 && self.calls.is_empty() {
                 return;
             }
-            let soon = "SELECT COUNT(*) FROM task WHERE status = 'IN_PROGRESS' OR (status = 'PENDING' AND next_attempt_us < ";
-            let horizon = (self.now() + YEAR).as_micros();
-            let far_only = active > 0 && self.database.number(&format!("{soon}{horizon})")).await == 0;
-            self.advance(if far_only { YEAR } else { SECOND * 10 });
+            self.advance(self.until_something_happens().await);
             self.settle().await;
         }
         let unfinished = self.database.fetch("SELECT id, status, next_attempt_us FROM task WHERE finished_us IS NULL").await;
         let unsent = self.database.fetch("SELECT message_id, available_us, claim_until_us FROM outbox WHERE published_us IS NULL").await;
         let calls = self.calls.len();
         self.fail_with(&[format!("it does not come to rest: {unfinished:?}; unsent {unsent:?}; {calls} calls without an answer")]);
+    }
+
+    /// Ten seconds; or, while nothing runs, until the first task is due: years, for some.
+    async fn until_something_happens(&self) -> Duration {
+        let running = self.database.number("SELECT COUNT(*) FROM task WHERE status = 'IN_PROGRESS'").await;
+        let due = self.database.fetch("SELECT MIN(next_attempt_us) FROM task WHERE status = 'PENDING'").await[0][0].as_i64();
+        let far = due.filter(|_| running == 0).map(|due| Timestamp::from_micros(due).since(self.now()));
+        far.unwrap_or_default().max(SECOND * 10)
     }
 
     async fn add_up(&mut self) {
@@ -600,14 +641,14 @@ impl Record {
         let seen = self.seen.entry(id).or_default();
         if revision < seen.revision {
             self.wrong.push(format!("{id} went back from revision {} to {revision}", seen.revision));
-        } else if let Some((ended, replays)) = seen.ended
+        } else if let Some((ended, answered)) = seen.ended
             && status != ended
-            && (ended != Status::Failed || seen.replays <= replays)
+            && (ended != Status::Failed || seen.replays_asked <= answered)
         {
             self.wrong.push(format!("{id} was {ended} and is {status}, and nobody replayed it"));
         }
         seen.revision = revision;
-        seen.ended = status.is_terminal().then_some((status, seen.replays));
+        seen.ended = status.is_terminal().then_some((status, seen.replays_answered));
     }
 }
 

@@ -5,6 +5,10 @@ use protocol_bridge::{
     base::{clock::Clock, entropy::Entropy},
     store::{Db, Dialect, Error, Options},
 };
+use sqlx::{
+    SqlSafeStr as _,
+    migrate::{Migration, MigrationType, Migrator},
+};
 
 fn options(database: &TestDatabase, migrate: bool) -> Options {
     Options { migrate, ..database.options(Clock::system(), Entropy::seeded(1)) }
@@ -31,6 +35,34 @@ on_both_databases! {
             }
             let twice = "SELECT count(*) - count(DISTINCT version) FROM _sqlx_migrations WHERE success";
             assert_eq!(fresh.number(twice).await, 0, "round {round}: each migration ran once");
+        }
+    }
+
+    /// D-02, and an upgrade: the schema is an earlier one, with a row in it, and eight start at once.
+    async fn eight_starts_on_the_schema_before(database: TestDatabase) {
+        for round in 0..5 {
+            let old = database.another().await;
+            let first = match old.dialect {
+                Dialect::Sqlite => include_str!("../../migrations/sqlite/0001_initial.sql"),
+                Dialect::Postgres => include_str!("../../migrations/postgres/0001_initial.sql"),
+            };
+            let migration = Migration::new(1, "initial".into(), MigrationType::Simple, first.into_sql_str(), false);
+            let migrator = Migrator::with_migrations(vec![migration]);
+            match old.dialect {
+                Dialect::Sqlite => {
+                    std::fs::File::create(old.data_dir.path().join("test.db")).expect("an empty file is an empty database");
+                    migrator.run_direct(None, &mut old.sqlite_connection().await, false).await
+                }
+                Dialect::Postgres => migrator.run_direct(None, &mut old.postgres_connection().await, false).await,
+            }
+            .expect("the first schema");
+            old.execute("INSERT INTO setting (name, value) VALUES ('before', 'kept')").await;
+            let starts = (0..8).map(|_| tokio::spawn(Db::open(options(&old, true))));
+            for start in futures::future::join_all(starts).await {
+                start.expect("no panic").unwrap_or_else(|error| panic!("round {round}: {error:?}")).close().await;
+            }
+            assert_eq!(old.fetch("SELECT value FROM setting WHERE name = 'before'").await[0][0], "kept");
+            assert!(old.number("SELECT MAX(version) FROM _sqlx_migrations").await > 1);
         }
     }
 

@@ -118,6 +118,23 @@ pub async fn differences(database: &TestDatabase, told: &Told) -> Vec<String> {
             differences.push(format!("told to be cancelled and not so: {row:?}"));
         }
     }
+    // What was done by hand has its entry, and only that.
+    for (action, query) in [
+        ("task.cancel", "SELECT id FROM task WHERE status = 'CANCELLED'"),
+        ("dead-letter.replay", "SELECT id FROM dead_letter WHERE replayed_us IS NOT NULL"),
+        ("dead-letter.dismiss", "SELECT id FROM dead_letter WHERE dismissed_us IS NOT NULL"),
+    ] {
+        let sorted = |rows: Vec<Vec<Value>>| {
+            let mut objects: Vec<String> = rows.iter().map(|row| text(&row[0])).collect();
+            objects.sort();
+            objects
+        };
+        let done = sorted(database.fetch(query).await);
+        let entered = sorted(database.fetch(&format!("SELECT object FROM audit WHERE action = '{action}'")).await);
+        if done != entered {
+            differences.push(format!("{action}: done to {done:?}, and on record for {entered:?}"));
+        }
+    }
     let keys: BTreeSet<_> = database
         .fetch("SELECT scope, key, task_id FROM idempotency_key")
         .await
