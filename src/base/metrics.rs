@@ -97,6 +97,7 @@ pub const TRANSACTIONS: &[&str] = &[
     "rescue",
     "cancel_task",
     "replay_task",
+    "retention",
     "owed_answer",
     "ledger",
     "reserve_number",
@@ -164,6 +165,11 @@ pub static HTTP_REQUEST: Histogram = histogram(
 pub static DB_POOL_IN_USE: Gauge = gauge("db_pool_in_use", &[], "Database connections in use by this process.");
 pub static DB_TRANSACTION: Histogram =
     histogram("db_transaction_seconds", &[("name", Values::Closed(TRANSACTIONS))], "Transactions by name, queueing and repeats included.");
+pub static RETENTION_DELETED: Counter = counter(
+    "retention_deleted_total",
+    &[("what", Values::Closed(&["tasks", "dead_letters", "outbox", "inbox", "events", "idempotency_keys", "steps", "legacy_calls"]))],
+    "Rows deleted because they were older than their retention.",
+);
 pub static LOOP_PANICS: Counter = counter("loop_panics_total", &[], "Background loops that panicked and were restarted.");
 pub static DISK_FREE: Gauge = gauge("disk_free_bytes", &[], "Free space on the disk that holds data_dir.");
 pub static BUILD_INFO: Gauge =
@@ -178,6 +184,7 @@ static COUNTERS: &[&Counter] = &[
     &TASKS_RESCUED,
     &RELAY_PUBLISHED,
     &INBOX_DUPLICATES,
+    &RETENTION_DELETED,
     &LOOP_PANICS,
 ];
 static GAUGES: &[&Gauge] = &[

@@ -5,6 +5,7 @@ use super::{
     core::{Core, Parts},
     facade::Engine,
     gauges::Gauges,
+    janitor::Janitor,
     keeper::{self, Keeper},
     relay::Relay,
     rescuer::Rescuer,
@@ -20,6 +21,7 @@ pub struct Ticks {
     keeper: Keeper,
     rescuer: Rescuer,
     gauges: Gauges,
+    janitor: Janitor,
 }
 
 impl fmt::Debug for Ticks {
@@ -39,6 +41,7 @@ impl Engine {
             keeper: Keeper::shared(Arc::clone(&core)),
             rescuer: Rescuer::new(Arc::clone(&core)),
             gauges: Gauges::new(Arc::clone(&core)),
+            janitor: Janitor::new(Arc::clone(&core)),
             core,
         };
         (engine, ticks)
@@ -98,6 +101,14 @@ impl Ticks {
     /// When the database is away.
     pub async fn look(&self) -> store::Result<()> {
         self.core.hub.tick().await
+    }
+
+    /// What is older than its retention is deleted; answers how many rows.
+    ///
+    /// # Errors
+    /// When the database is away.
+    pub async fn clean(&self) -> store::Result<u64> {
+        self.janitor.tick().await
     }
 
     /// The gauges are set.

@@ -13,8 +13,14 @@ use std::{fs::File, path::Path};
 /// Version, name, text: in order, never changed once released.
 type Texts = &'static [(i64, &'static str, &'static str)];
 
-const SQLITE: Texts = &[(1, "initial", include_str!("../../migrations/sqlite/0001_initial.sql"))];
-const POSTGRES: Texts = &[(1, "initial", include_str!("../../migrations/postgres/0001_initial.sql"))];
+const SQLITE: Texts = &[
+    (1, "initial", include_str!("../../migrations/sqlite/0001_initial.sql")),
+    (3, "retention", include_str!("../../migrations/sqlite/0003_retention.sql")),
+];
+const POSTGRES: Texts = &[
+    (1, "initial", include_str!("../../migrations/postgres/0001_initial.sql")),
+    (3, "retention", include_str!("../../migrations/postgres/0003_retention.sql")),
+];
 const TABLE: &str = "_sqlx_migrations";
 
 pub(super) async fn sqlite(connection: &mut SqliteConnection, apply: bool) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::{
     Sql, attempt, audit, callback, caller, checkpoint, dead_letter, document, event, idempotency, inbox, legacy_call, outbox, owed_answer,
-    protocol, protocol_number, setting, step_cache, task,
+    protocol, protocol_number, retention, setting, step_cache, task,
 };
 
 /// The files that hold queries; a test finds the one that is not named here.
@@ -22,6 +22,7 @@ const FILES: &[&[(&str, Sql)]] = &[
     owed_answer::ALL,
     protocol::ALL,
     protocol_number::ALL,
+    retention::ALL,
     setting::ALL,
     step_cache::ALL,
 ];
