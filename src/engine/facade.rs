@@ -14,6 +14,7 @@ use super::{
     rescuer::Rescuer,
     submit,
     supervisor::supervise,
+    timekeeper::Timekeeper,
 };
 use crate::{
     base::{metrics, shutdown::Shutdown},
@@ -93,6 +94,7 @@ impl Engine {
             Some(options) => spawn(&core, "lease keeper", move |core| Keeper::run_apart(core, options.clone())),
             None => spawn(&core, "lease keeper", |core| Keeper::shared(core).run()),
         }
+        spawn(&core, "timekeeper", |core| Timekeeper::new(core).run());
         spawn(&core, "rescuer", |core| Rescuer::new(core).run());
         spawn(&core, "completion hub", |core| core.hub.clone().run(core.shutdown.clone()));
         spawn(&core, "janitor", |core| Janitor::new(core).run());

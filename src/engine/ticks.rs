@@ -9,8 +9,12 @@ use super::{
     keeper::{self, Keeper},
     relay::Relay,
     rescuer::Rescuer,
+    timekeeper::Timekeeper,
 };
-use crate::{base::shutdown::Shutdown, store};
+use crate::{
+    base::{clock::Followed, shutdown::Shutdown},
+    store,
+};
 use std::{fmt, sync::Arc};
 
 /// The ticks of one engine.
@@ -20,6 +24,7 @@ pub struct Ticks {
     consumer: Consumer,
     keeper: Keeper,
     rescuer: Rescuer,
+    timekeeper: Timekeeper,
     gauges: Gauges,
     janitor: Janitor,
 }
@@ -40,6 +45,7 @@ impl Engine {
             consumer: Consumer::new(Arc::clone(&core)),
             keeper: Keeper::shared(Arc::clone(&core)),
             rescuer: Rescuer::new(Arc::clone(&core)),
+            timekeeper: Timekeeper::new(Arc::clone(&core)),
             gauges: Gauges::new(Arc::clone(&core)),
             janitor: Janitor::new(Arc::clone(&core)),
             core,
@@ -109,6 +115,14 @@ impl Ticks {
     /// When the database is away.
     pub async fn clean(&self) -> store::Result<u64> {
         self.janitor.tick().await
+    }
+
+    /// The clock follows the database's, if that has one of its own.
+    ///
+    /// # Errors
+    /// When the database is away.
+    pub async fn measure_time(&self) -> store::Result<Followed> {
+        self.timekeeper.tick().await
     }
 
     /// The gauges are set.

@@ -20,6 +20,7 @@ mod document_renderer;
 mod document_sample;
 mod document_text;
 mod engine_batches;
+mod engine_clock;
 mod engine_ending;
 mod engine_hub;
 mod engine_lease;
