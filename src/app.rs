@@ -24,7 +24,7 @@ use crate::{
     callers::{Callers, Ledger},
     domain::task::Kind,
     engine::{Demo, Engine, Parts, TaskExecutor, transport},
-    generator::{Generator, documents::DocumentStore, renderer_in_process::InProcessRenderer},
+    generator::{Generator, documents::DocumentStore, orphans::Orphans, renderer_in_process::InProcessRenderer},
     http::{self, Api, routes::readyz::LastAnswer},
     store::{Db, Dialect, Options, lock::ServingLock},
 };
@@ -95,8 +95,9 @@ impl App {
         let shutdown = Shutdown::new();
         let documents = DocumentStore::open(&config.documents, &config.data_dir)?;
         let renderer = Arc::new(InProcessRenderer::new(Some(config.generator.renderers).filter(|renderers| *renderers > 0)));
-        let generator =
-            Generator::new(&config, db.clone(), clock.clone(), entropy.clone(), documents, renderer).map_err(StartError::Generator)?;
+        let generator = Generator::new(&config, db.clone(), clock.clone(), entropy.clone(), documents.clone(), renderer)
+            .map_err(StartError::Generator)?;
+        Orphans::new(db.clone(), documents, clock.clone(), entropy.clone()).start(&shutdown);
         let callers = Callers::new(&config).map_err(StartError::Callers)?;
         let engine = Engine::start(
             Parts {

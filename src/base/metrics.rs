@@ -98,6 +98,7 @@ pub const TRANSACTIONS: &[&str] = &[
     "cancel_task",
     "replay_task",
     "retention",
+    "orphaned_blobs",
     "owed_answer",
     "ledger",
     "reserve_number",

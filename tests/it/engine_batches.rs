@@ -4,12 +4,25 @@ use crate::{
     engine_world::{LIMIT, SECOND, Script, Setup, demo, metric, recorder},
     support::{TestDatabase, eventually, on_both_databases},
 };
+use futures::{
+    FutureExt as _,
+    future::{BoxFuture, join_all},
+};
 use protocol_bridge::{
     domain::task::{Kind, Status},
-    engine::{Decision, Done, Submission, TaskExecutor},
-    store::{Dialect, Fault},
+    engine::{
+        Decision, Done, Submission, TaskExecutor,
+        transport::{Delivery, Local, SendError, Transport},
+    },
+    store::{Dialect, Fault, outbox::Outgoing},
 };
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 use tokio::sync::watch;
 
 /// Work that is done when the gate opens.
@@ -22,6 +35,40 @@ fn gated(gate: &watch::Sender<bool>) -> Arc<dyn TaskExecutor> {
             Decision::Done(Done::default())
         }
     })
+}
+
+/// A transport that counts what it had no room for.
+#[derive(Debug)]
+struct Narrow {
+    local: Local,
+    refused: AtomicUsize,
+}
+
+impl Transport for Narrow {
+    fn name(&self) -> &'static str {
+        "local"
+    }
+
+    fn room(&self) -> usize {
+        self.local.room()
+    }
+
+    fn has_room(&self) -> BoxFuture<'_, ()> {
+        self.local.has_room()
+    }
+
+    fn send<'a>(&'a self, messages: &'a [Outgoing]) -> BoxFuture<'a, Vec<Result<(), SendError>>> {
+        async move {
+            let answers = self.local.send(messages).await;
+            self.refused.fetch_add(answers.iter().filter(|answer| answer.is_err()).count(), Ordering::Relaxed);
+            answers
+        }
+        .boxed()
+    }
+
+    fn receive(&self, limit: usize) -> BoxFuture<'_, Vec<Delivery>> {
+        self.local.receive(limit)
+    }
 }
 
 fn named(reference: &str) -> Submission {
@@ -105,6 +152,25 @@ on_both_databases! {
         assert_eq!(ticks.claim_due().await.unwrap(), 0);
         node.clock.advance(61 * SECOND);
         assert_eq!(ticks.claim_due().await.unwrap(), 4);
+        node.kill().await;
+    }
+
+    async fn no_more_is_sent_than_there_is_room_for(database: TestDatabase) {
+        let gate = watch::Sender::new(false);
+        let transport = Arc::new(Narrow { local: Local::new(4), refused: AtomicUsize::new(0) });
+        let setup = Setup::new()
+            .with_executor(Kind::Demo, gated(&gate))
+            .with_config(|config| config.max_running = 1)
+            .with_transport(Arc::clone(&transport) as Arc<dyn Transport>);
+        let db = setup.open(&database).await;
+        let node = setup.start(&database, &db);
+        for _ in 0..3 {
+            join_all((0..10).map(|_| node.submit(named("x")))).await;
+        }
+        gate.send_replace(true);
+        let completed = "SELECT COUNT(*) FROM task WHERE status = 'COMPLETED'";
+        eventually(LIMIT, "all have ended", || async { database.number(completed).await == 30 }).await;
+        assert_eq!(transport.refused.load(Ordering::Relaxed), 0, "what is refused waits for its claim to run out");
         node.kill().await;
     }
 

@@ -32,6 +32,7 @@ mod engine_world;
 mod floors;
 mod generator_format;
 mod generator_node;
+mod generator_orphans;
 mod generator_rules;
 mod generator_samples;
 mod generator_schema;
