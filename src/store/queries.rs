@@ -2,7 +2,7 @@
 
 use super::{
     Sql, attempt, audit, callback, caller, checkpoint, dead_letter, document, event, idempotency, inbox, legacy_call, outbox, owed_answer,
-    protocol, protocol_number, setting, step_cache, task,
+    protocol, protocol_number, setting, step_cache, task, task_follower,
 };
 
 /// The files that hold queries; a test finds the one that is not named here.
@@ -24,6 +24,7 @@ const FILES: &[&[(&str, Sql)]] = &[
     protocol_number::ALL,
     setting::ALL,
     step_cache::ALL,
+    task_follower::ALL,
 ];
 
 /// Name and text of every query.
