@@ -1,6 +1,7 @@
 //! Floor 1: what every part stands on: clock, entropy, configuration, metrics, telemetry, shutdown.
 
 pub mod build;
+mod carried;
 pub mod chain;
 pub mod clock;
 pub mod config;

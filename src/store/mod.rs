@@ -27,6 +27,7 @@ pub mod audit;
 pub mod callback;
 pub mod caller;
 pub mod checkpoint;
+pub mod database_time;
 pub mod dead_letter;
 pub mod document;
 pub mod event;

@@ -22,6 +22,7 @@ mod document_pdf;
 mod document_renderer;
 mod document_sample;
 mod document_text;
+mod engine_clock;
 mod engine_ending;
 mod engine_hub;
 mod engine_lease;
