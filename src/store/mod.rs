@@ -45,6 +45,7 @@ mod rows;
 pub mod setting;
 pub mod step_cache;
 pub mod task;
+pub mod task_follower;
 
 pub use db::{Db, Dialect, Options};
 pub use error::{Error, Result};

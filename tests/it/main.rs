@@ -7,10 +7,13 @@ mod support;
 
 mod app_lifecycle;
 mod bridge_call;
+mod bridge_callers;
 mod bridge_hang_up;
 mod bridge_ledger;
 mod bridge_log;
 mod bridge_proxy;
+mod bridge_response;
+mod bridge_sight;
 mod bridge_stage;
 mod cli_configuration;
 mod config_load;
