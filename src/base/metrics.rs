@@ -97,6 +97,8 @@ pub const TRANSACTIONS: &[&str] = &[
     "rescue",
     "cancel_task",
     "replay_task",
+    "retention",
+    "orphaned_blobs",
     "owed_answer",
     "ledger",
     "reserve_number",
@@ -128,6 +130,13 @@ pub static LEGACY_LAST_REQUEST: Gauge = gauge(
     &[("caller", Values::AtStart)],
     "Unix time of the caller's last v1 call; 0: never. From the ledger, so it survives restarts.",
 );
+pub static LEGACY_CALLERS_ACTIVE: Gauge = gauge(
+    "legacy_callers_active",
+    &[],
+    "Callers, configured or not, that used v1 within legacy.quiet_period; the same on every replica, take max.",
+);
+pub static LEGACY_REMOVABLE: Gauge =
+    gauge("legacy_removable", &[], "1 when v1 can be removed, as GET /api/migration says; the same on every replica, take min.");
 pub static LEGACY_WAITERS: Gauge = gauge("legacy_waiters", &[], "v1 calls held open now by this process.");
 pub static LEGACY_WAIT: Histogram = histogram("legacy_wait_seconds", &[LEGACY], "How long v1 calls were held, by outcome.");
 pub static TASKS_SUBMITTED: Counter = counter(
@@ -167,6 +176,11 @@ pub static HTTP_REQUEST: Histogram = histogram(
 pub static DB_POOL_IN_USE: Gauge = gauge("db_pool_in_use", &[], "Database connections in use by this process.");
 pub static DB_TRANSACTION: Histogram =
     histogram("db_transaction_seconds", &[("name", Values::Closed(TRANSACTIONS))], "Transactions by name, queueing and repeats included.");
+pub static RETENTION_DELETED: Counter = counter(
+    "retention_deleted_total",
+    &[("what", Values::Closed(&["tasks", "dead_letters", "outbox", "inbox", "events", "idempotency_keys", "steps", "legacy_calls"]))],
+    "Rows deleted because they were older than their retention.",
+);
 pub static LOOP_PANICS: Counter = counter("loop_panics_total", &[], "Background loops that panicked and were restarted.");
 pub static DISK_FREE: Gauge = gauge("disk_free_bytes", &[], "Free space on the disk that holds data_dir.");
 pub static BUILD_INFO: Gauge =
@@ -181,10 +195,13 @@ static COUNTERS: &[&Counter] = &[
     &TASKS_RESCUED,
     &RELAY_PUBLISHED,
     &INBOX_DUPLICATES,
+    &RETENTION_DELETED,
     &LOOP_PANICS,
 ];
 static GAUGES: &[&Gauge] = &[
     &LEGACY_LAST_REQUEST,
+    &LEGACY_CALLERS_ACTIVE,
+    &LEGACY_REMOVABLE,
     &LEGACY_WAITERS,
     &TASKS,
     &TASK_OLDEST_RUNNABLE,

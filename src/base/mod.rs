@@ -1,11 +1,13 @@
 //! Floor 1: what every part stands on: clock, entropy, configuration, free space, metrics, telemetry, shutdown.
 
 pub mod build;
+mod carried;
 pub mod chain;
 pub mod clock;
 pub mod config;
 pub mod disk;
 pub mod entropy;
+pub mod jq;
 pub mod limits;
 pub mod metrics;
 pub mod shutdown;

@@ -7,13 +7,14 @@ mod arguments;
 mod check_config;
 mod exit;
 mod generate;
+mod keys;
 mod migrate;
 mod output;
 mod progress;
 mod replay;
 mod serve;
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, Keys};
 use clap::Parser as _;
 use exit::Exit;
 use std::process::ExitCode;
@@ -28,6 +29,7 @@ pub fn run() -> ExitCode {
         Some(Command::Migrate) => migrate::run(&arguments.settings),
         Some(Command::CheckConfig) => check_config::run(&arguments.settings),
         Some(Command::Replay(replay)) => replay::run(&arguments.settings, replay),
+        Some(Command::Keys(Keys::New(key))) => keys::new(key),
     };
     exit.into()
 }

@@ -4,7 +4,7 @@
 use super::{
     core::Core,
     facade::Cancelled,
-    finish::{self, TerminalIds},
+    finish::{self, Closed, TerminalIds},
     leases::StopReason,
 };
 use crate::{
@@ -29,7 +29,8 @@ pub(super) async fn cancel(core: &Core, id: TaskId, author: &Author) -> store::R
         async move {
             match task::cancel(tx, id, &failure, now).await? {
                 Some(task) => {
-                    finish::close_task(tx, &task, ids, AttemptOutcome::Cancelled, None, now).await?;
+                    let closed = Closed { task: &task, ids, outcome: AttemptOutcome::Cancelled, documents: None, at: now };
+                    finish::close_tasks(tx, &[closed]).await?;
                     audit::append(tx, &entry).await?;
                     Ok(Cancelled::Now(task))
                 }

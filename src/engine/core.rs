@@ -1,6 +1,6 @@
 //! What every part of the engine shares: configuration, database, clock, executors, and the places where the parts meet.
 
-use super::{Hub, TaskExecutor, leases::Leases, pause::Pause, relay::Handover, transport::Transport};
+use super::{Hub, TaskExecutor, endings::Endings, leases::Leases, pause::Pause, relay::Handover, transport::Transport};
 use crate::{
     base::{clock::Clock, config, disk::FreeSpace, entropy::Entropy, shutdown::Shutdown},
     domain::{
@@ -23,6 +23,8 @@ use std::{
     time::Duration,
 };
 use tokio::sync::Semaphore;
+
+const LOOK_DRAINED_EVERY: Duration = Duration::from_millis(50);
 
 /// What the engine is made from.
 pub struct Parts {
@@ -87,6 +89,7 @@ pub(super) struct Core {
     pub(super) transport: Arc<dyn Transport>,
     pub(super) handover: Handover,
     pub(super) leases: Leases,
+    pub(super) endings: Endings,
     pub(super) hub: Hub,
     pub(super) permits: Arc<Semaphore>,
     pub(super) pending: Pending,
@@ -125,6 +128,14 @@ impl Core {
         now: Timestamp,
     ) -> Arc<Entry> {
         Arc::new(Entry { id: self.entropy.id(now), at: now, author: author.clone(), action, object: object.to_string(), detail })
+    }
+
+    /// Returns when the process drains and nothing is left to be done in it: no attempt runs, and nobody waits.
+    pub(super) async fn drained(&self) {
+        self.shutdown.soft().cancelled().await;
+        while !self.leases.is_empty() || self.hub.waiters() > 0 {
+            self.clock.sleep(LOOK_DRAINED_EVERY).await;
+        }
     }
 
     /// Tells everyone in this process who waits for the task; after the commit.

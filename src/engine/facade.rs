@@ -5,7 +5,9 @@ use super::{
     consumer::Consumer,
     core::{Core, Parts, Pending},
     dismiss,
+    endings::Endings,
     gauges::Gauges,
+    janitor::Janitor,
     keeper::Keeper,
     leases::Leases,
     pause::{self, Pause},
@@ -14,6 +16,7 @@ use super::{
     rescuer::Rescuer,
     submit,
     supervisor::supervise,
+    timekeeper::Timekeeper,
 };
 use crate::{
     base::{metrics, shutdown::Shutdown},
@@ -99,8 +102,10 @@ impl Engine {
             Some(options) => spawn(&core, "lease keeper", move |core| Keeper::run_apart(core, options.clone())),
             None => spawn(&core, "lease keeper", |core| Keeper::shared(core).run()),
         }
+        spawn(&core, "timekeeper", |core| Timekeeper::new(core).run());
         spawn(&core, "rescuer", |core| Rescuer::new(core).run());
         spawn(&core, "completion hub", |core| core.hub.clone().run(core.shutdown.clone()));
+        spawn(&core, "janitor", |core| Janitor::new(core).run());
         spawn(&core, "gauges", |core| Gauges::new(core).run());
         engine
     }
@@ -121,6 +126,7 @@ impl Engine {
             transport: parts.transport,
             handover,
             leases: Leases::default(),
+            endings: Endings::default(),
             pending: Pending::default(),
             pause: Pause::default(),
             disk: parts.disk,

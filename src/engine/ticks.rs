@@ -5,11 +5,16 @@ use super::{
     core::{Core, Parts},
     facade::Engine,
     gauges::Gauges,
+    janitor::Janitor,
     keeper::{self, Keeper},
     relay::Relay,
     rescuer::Rescuer,
+    timekeeper::Timekeeper,
 };
-use crate::{base::shutdown::Shutdown, store};
+use crate::{
+    base::{clock::Followed, shutdown::Shutdown},
+    store,
+};
 use std::{fmt, sync::Arc};
 
 /// The ticks of one engine.
@@ -19,7 +24,9 @@ pub struct Ticks {
     consumer: Consumer,
     keeper: Keeper,
     rescuer: Rescuer,
+    timekeeper: Timekeeper,
     gauges: Gauges,
+    janitor: Janitor,
 }
 
 impl fmt::Debug for Ticks {
@@ -38,7 +45,9 @@ impl Engine {
             consumer: Consumer::new(Arc::clone(&core)),
             keeper: Keeper::shared(Arc::clone(&core)),
             rescuer: Rescuer::new(Arc::clone(&core)),
+            timekeeper: Timekeeper::new(Arc::clone(&core)),
             gauges: Gauges::new(Arc::clone(&core)),
+            janitor: Janitor::new(Arc::clone(&core)),
             core,
         };
         (engine, ticks)
@@ -98,6 +107,22 @@ impl Ticks {
     /// When the database is away.
     pub async fn look(&self) -> store::Result<()> {
         self.core.hub.tick().await
+    }
+
+    /// What is older than its retention is deleted; answers how many rows.
+    ///
+    /// # Errors
+    /// When the database is away.
+    pub async fn clean(&self) -> store::Result<u64> {
+        self.janitor.tick().await
+    }
+
+    /// The clock follows the database's, if that has one of its own.
+    ///
+    /// # Errors
+    /// When the database is away.
+    pub async fn measure_time(&self) -> store::Result<Followed> {
+        self.timekeeper.tick().await
     }
 
     /// The gauges are set.

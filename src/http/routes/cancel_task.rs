@@ -39,7 +39,6 @@ pub async fn cancel_task(
     PathParameter(id): PathParameter<TaskId>,
 ) -> Result<Response, Problem> {
     let cancelled = api.within_patience(api.engine.cancel(id, &Api::author(&identity, request_id))).await?;
-    api.ledger.saw_v2(&identity);
     match cancelled {
         Cancelled::Now(task) => Ok((StatusCode::ACCEPTED, Json(TaskStatus::of(&task))).into_response()),
         Cancelled::Before(task) => Ok(Json(TaskStatus::of(&task)).into_response()),

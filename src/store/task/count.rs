@@ -5,7 +5,11 @@ use crate::{
     store::{Result, Sql, Tx, field::Fields, with_tx},
 };
 
-const PENDING: Sql = Sql::same("SELECT COUNT(*), MIN(next_attempt_us) FROM task WHERE status = 'PENDING'");
+// Over the index that holds the times; SQLite would read each row for them.
+const PENDING: Sql = Sql::each(
+    "SELECT COUNT(*), MIN(next_attempt_us) FROM task INDEXED BY task_due WHERE status = 'PENDING'",
+    "SELECT COUNT(*), MIN(next_attempt_us) FROM task WHERE status = 'PENDING'",
+);
 const IN_PROGRESS: Sql = Sql::same("SELECT COUNT(*) FROM task WHERE status = 'IN_PROGRESS'");
 // Without the lock two submissions that count at once would both be the last one allowed. SQLite has one writer anyway.
 const LOCK_EDGE: Sql = Sql::each("SELECT 0", "SELECT pg_advisory_xact_lock(7236827345001)");
