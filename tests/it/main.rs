@@ -21,6 +21,8 @@ mod document_sample;
 mod document_text;
 mod engine_ending;
 mod engine_hub;
+mod engine_jetstream;
+mod engine_jetstream_loss;
 mod engine_lease;
 mod engine_loops;
 mod engine_relay;
