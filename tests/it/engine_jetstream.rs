@@ -5,6 +5,7 @@ use crate::{
     support::{
         TestDatabase, eventually,
         nats::{Nats, names},
+        within,
     },
 };
 use async_nats::jetstream::{
@@ -21,12 +22,12 @@ use protocol_bridge::{
         task::{Kind, Status},
     },
     engine::{
-        Decision, Done, Replayed, Run,
+        DeadLetterFilter, Decision, Done, Replayed, Run,
         transport::{JetStream, Transport as _, jetstream::Error},
     },
 };
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -158,7 +159,7 @@ async fn neither_a_retry_nor_a_replay_is_taken_for_a_duplicate() {
     for round in 1..=2 {
         node.claimed(task.id, 3 * round, Status::Failed).await;
         assert_eq!(runs.lock().unwrap()[&task.id], 3 * round, "every attempt really ran");
-        let letter = node.engine.dead_letters(Default::default(), None, 10).await.unwrap().items.remove(0);
+        let letter = node.engine.dead_letters(DeadLetterFilter::default(), None, 10).await.unwrap().items.remove(0);
         letters += 1;
         if round == 1 {
             assert!(matches!(node.engine.replay(letter.id, None).await.unwrap(), Replayed::Queued(_)));
@@ -166,11 +167,7 @@ async fn neither_a_retry_nor_a_replay_is_taken_for_a_duplicate() {
     }
     assert_eq!(database.number("SELECT COUNT(*) FROM dead_letter").await, letters);
     let ids = node.engine.messages(task.id).await.unwrap();
-    assert_eq!(
-        ids.iter().map(|message| message.message_id).collect::<std::collections::HashSet<_>>().len(),
-        6,
-        "a message for each: {ids:?}"
-    );
+    assert_eq!(ids.iter().map(|message| message.message_id).collect::<HashSet<_>>().len(), 6, "a message for each: {ids:?}");
     assert_eq!(metric(r#"relay_duplicates_total{transport="jetstream"}"#), 0);
     eventually(LIMIT, "the stream is empty", async || nats.stored().await == 0).await;
     node.kill().await;
@@ -299,18 +296,18 @@ async fn what_came_and_was_not_asked_for_is_put_back_at_the_end() {
     }
     eventually(LIMIT, "they came", async || nats.consumer().await.num_ack_pending == 3).await;
     transport.close().await;
-    // Long before the acknowledgement's wait of 30 s.
+    // Long before the acknowledgement's wait of 30 s. NATS may deliver one of them twice.
     let other = nats.transport(&shutdown).await;
-    let mut got = 0;
+    let mut got = HashSet::new();
     let started = Instant::now();
-    while got < 3 {
-        let deliveries = crate::support::within(10 * SECOND, "they come to another", other.receive(5)).await;
+    while got.len() < 3 {
+        let deliveries = within(10 * SECOND, "they come to another", other.receive(5)).await;
         for delivery in &deliveries {
             delivery.acknowledge().await;
+            got.insert(delivery.envelope.message_id);
         }
-        got += deliveries.len();
     }
-    assert!(started.elapsed() < 10 * SECOND);
+    assert!(started.elapsed() < 15 * SECOND, "{:?}", started.elapsed());
     eventually(LIMIT, "the stream is empty", async || nats.stored().await == 0).await;
     shutdown.force();
 }
@@ -324,7 +321,7 @@ async fn a_message_that_could_not_be_looked_at_comes_back_later_each_time() {
     let mut waits = Vec::new();
     for _ in 0..3 {
         let started = Instant::now();
-        let delivery = crate::support::within(LIMIT, "it comes", transport.receive(5)).await.remove(0);
+        let delivery = within(LIMIT, "it comes", transport.receive(5)).await.remove(0);
         waits.push(started.elapsed());
         delivery.put_back(Duration::from_millis(300)).await;
     }

@@ -28,6 +28,8 @@ use tokio::sync::{Mutex, watch};
 const ROOM: usize = 1024;
 /// A process that ends waits this long for its last words to reach NATS.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+/// What a process that ends puts back: not at once, because NATS may still think that its request is open.
+const SOON: Duration = Duration::from_millis(500);
 const AFTER_A_REFUSAL: Duration = Duration::from_millis(100);
 
 /// The transport of many machines; see the module.
@@ -61,9 +63,7 @@ impl JetStream {
     async fn send_one(&self, message: &Outgoing) -> Result<(), SendError> {
         // What no worker could read is not sent: it would come back for ever.
         read(message.payload.as_bytes()).map_err(SendError::Unsendable)?;
-        if !self.link.is_up() {
-            return Err(SendError::Unavailable("NATS is away".to_owned()));
-        }
+        let Some(up) = self.link.current() else { return Err(SendError::Unavailable("NATS is away".to_owned())) };
         let id = message.message_id.to_string();
         let publish = PublishMessage::build().payload(message.payload.clone().into()).message_id(&id);
         let stored = match self.link.context.send_publish(self.link.names.subject.clone(), publish).await {
@@ -79,18 +79,18 @@ impl JetStream {
                 }
                 Ok(())
             }
-            Err(error) => Err(self.judge(&error)),
+            Err(error) => Err(self.judge(&up, &error)),
         }
     }
 
-    fn judge(&self, error: &PublishError) -> SendError {
+    fn judge(&self, up: &Arc<Up>, error: &PublishError) -> SendError {
         let reason = chain(error);
         match error.kind() {
             PublishErrorKind::MaxPayloadExceeded => SendError::Unsendable(reason),
             kind => {
                 // A stream that is gone, an answer that does not come: nothing is sent until the link was looked at.
                 if matches!(kind, PublishErrorKind::StreamNotFound | PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe) {
-                    self.link.doubt(&reason);
+                    self.link.doubt(up, &reason);
                 }
                 SendError::Unavailable(reason)
             }
@@ -102,23 +102,19 @@ impl JetStream {
         let mut watch = self.link.watch();
         loop {
             let up = is_up(&mut watch).await;
-            if kept.as_ref().is_some_and(|pull| !pull.belongs_to(&up))
-                && let Some(old) = kept.take()
-            {
-                self.end(old).await;
-            }
             let pull = match &mut *kept {
                 Some(pull) => pull,
-                none => match Pull::begin(&self.link, up).await {
+                none => match Pull::begin(&self.link, Arc::clone(&up)).await {
                     Ok(pull) => none.insert(pull),
                     Err(reason) => {
-                        self.doubt(&reason).await;
+                        self.doubt(&up, &reason).await;
                         continue;
                     }
                 },
             };
+            pull.follow(&up);
             if let Err(reason) = pull.ask(&self.link, limit).await {
-                self.doubt(&reason).await;
+                self.doubt(&up, &reason).await;
                 continue;
             }
             tokio::select! {
@@ -134,25 +130,26 @@ impl JetStream {
                         return messages;
                     }
                     Said::Nothing => {}
-                    Said::Wrong(reason) => self.doubt(&reason).await,
+                    Said::Wrong(reason) => self.doubt(&up, &reason).await,
+                    Said::Closed => *kept = None,
                 },
-                // Down, or up anew: NATS may not know the inbox any more.
+                // Down, or up anew.
                 _ = watch.changed() => {}
             }
         }
     }
 
     /// A pause belongs to it: a consumer that says no to every request would keep us spinning.
-    async fn doubt(&self, reason: &str) {
-        self.link.doubt(reason);
+    async fn doubt(&self, up: &Arc<Up>, reason: &str) {
+        self.link.doubt(up, reason);
         self.link.clock.sleep(AFTER_A_REFUSAL).await;
     }
 
-    /// What came and was not handed out is put back, for others or for the next inbox.
+    /// What came and was not handed out is put back, for others.
     async fn end(&self, pull: Pull) {
         for message in pull.end().await {
             let (_, reply) = Reply::of(Message { message, context: self.link.context.clone() });
-            reply.put_back(Duration::ZERO).await;
+            reply.put_back(SOON).await;
         }
     }
 

@@ -170,14 +170,28 @@ impl Link {
         Ok(())
     }
 
-    /// A send or a pull went wrong in a way that a healthy link does not know: nobody uses it until it was looked at.
-    pub(super) fn doubt(&self, reason: &str) {
-        tracing::debug!(reason, "NATS is looked at");
-        self.signals.down();
+    /// A send or a pull went wrong in a way that a healthy link does not know: nobody uses it until it was looked at. What went wrong with an older one was
+    /// looked at already.
+    pub(super) fn doubt(&self, up: &Arc<Up>, reason: &str) {
+        let doubted = self.signals.up.send_if_modified(|current| {
+            let same = current.as_ref().is_some_and(|current| Arc::ptr_eq(current, up));
+            if same {
+                *current = None;
+            }
+            same
+        });
+        if doubted {
+            tracing::debug!(reason, "NATS is looked at");
+            self.signals.down();
+        }
     }
 
     pub(super) fn is_up(&self) -> bool {
-        self.signals.up.borrow().is_some()
+        self.current().is_some()
+    }
+
+    pub(super) fn current(&self) -> Option<Arc<Up>> {
+        self.signals.up.borrow().clone()
     }
 
     /// Follows it.

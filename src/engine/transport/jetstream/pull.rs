@@ -1,4 +1,4 @@
-//! Asking for messages: one inbox for as long as the link stays up, and never more asked for than there were permits when it was asked.
+//! Asking for messages: one inbox, which the client takes along over every reconnect, and never more asked for than there were permits when it was asked.
 //!
 //! What has been asked for and what has come is kept here, not in the future that waits for it, so that dropping the future loses nothing. Messages that come
 //! while nobody waits lie here until the next call; if that takes longer than the acknowledgement's wait, NATS delivers them elsewhere as well, and whoever
@@ -33,8 +33,10 @@ pub(super) enum Said {
     Message(Message),
     /// The request is over; NATS has nothing.
     Nothing,
-    /// Something is wrong with the consumer or the connection.
+    /// Something is wrong with the consumer.
     Wrong(String),
+    /// There will be no more in this inbox.
+    Closed,
 }
 
 impl Pull {
@@ -44,8 +46,12 @@ impl Pull {
         Ok(Self { of: up, inbox, subscriber, open: 0, until: link.clock.monotonic() })
     }
 
-    pub(super) fn belongs_to(&self, up: &Arc<Up>) -> bool {
-        Arc::ptr_eq(&self.of, up)
+    /// After a look at the link NATS may not know the open request any more: it is made again, in the same inbox, so that nothing on its way is missed.
+    pub(super) fn follow(&mut self, up: &Arc<Up>) {
+        if !Arc::ptr_eq(&self.of, up) {
+            self.of = Arc::clone(up);
+            self.open = 0;
+        }
     }
 
     /// Asks for `limit` messages unless a request is open.
@@ -88,7 +94,7 @@ impl Pull {
     fn read(&mut self, link: &Link, message: Option<async_nats::Message>) -> Said {
         let Some(message) = message else {
             self.open = 0;
-            return Said::Wrong("the inbox is closed".to_owned());
+            return Said::Closed;
         };
         match message.status.unwrap_or(StatusCode::OK) {
             StatusCode::OK => {

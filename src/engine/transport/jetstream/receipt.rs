@@ -50,8 +50,6 @@ impl Receipt for Reply {
     }
 
     fn put_back(&self, delay: Duration) -> BoxFuture<'_, ()> {
-        // A negative answer without a delay comes back at once.
-        let delay = Some(self.grown(delay)).filter(|delay| !delay.is_zero());
-        self.tell(AckKind::Nak(delay)).boxed()
+        self.tell(AckKind::Nak(Some(self.grown(delay)))).boxed()
     }
 }

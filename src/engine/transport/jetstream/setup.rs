@@ -148,15 +148,18 @@ async fn ensure_consumer(stream: &stream::Stream, names: &Names) -> Result<PullC
         }
     };
     let wanted = wanted_consumer(fit.clone().unwrap_or_default(), names);
-    // Made again, or changed, with the same call; NATS answers with what is there if nothing changes.
-    let made: Result<PullConsumer, _> = stream.create_consumer(wanted.clone()).await;
-    if fit.is_some_and(|fit| fit != wanted) && made.is_ok() {
-        tracing::info!(consumer = names.consumer, "the consumer in NATS is brought up to date");
+    if fit.as_ref() == Some(&wanted) {
+        return stream.get_consumer(&names.consumer).await.map_err(|error| Error::Away(error.to_string()));
     }
-    made.map_err(|error| match error.kind() {
+    // Made and changed with the same call.
+    let made = stream.create_consumer(wanted).await.map_err(|error| match error.kind() {
         ConsumerErrorKind::JetStream(answer) if answer.code() == 400 => Error::Unfit { what: what(), reason: answer.to_string() },
         _ => Error::Away(chain(&error)),
-    })
+    })?;
+    if fit.is_some() {
+        tracing::info!(consumer = names.consumer, "the consumer in NATS is brought up to date");
+    }
+    Ok(made)
 }
 
 fn wanted_consumer(there: pull::Config, names: &Names) -> pull::Config {
