@@ -288,6 +288,9 @@ class Client(threading.Thread):
         return f"council-{self.random.randrange(AGENDAS)}" if self.random.random() > 0.03 else f"unknown-{self.random.randrange(20)}"
 
     def protocol(self):
+        if self.random.random() < 0.2:
+            # Corrected by its secretary: the next protocol of it is another one.
+            self.run_.write_agenda(self.random.randrange(AGENDAS), f"{self.random.getrandbits(32):x}")
         key = {"Idempotency-Key": f"p{self.random.getrandbits(64):x}"} if self.random.random() < 0.5 else {}
         self.submit(self.node(), "/task", {"agendaId": self.agenda()}, key, "protocol")
 
@@ -319,7 +322,12 @@ class Client(threading.Thread):
         return self.random.choice(self.own) if self.own else None
 
     def cancel(self):
+        """One that may have ended long ago, or one that has just been accepted, on another node."""
         task = self.some()
+        if self.random.random() < 0.6:
+            body = {"kind": "demo", "payload": {"sleepMs": self.random.choice((0, 50, 3000))}}
+            task = self.submit(self.node(), "/api/tasks", body, {}, "to cancel")
+            time.sleep(self.random.uniform(0, 0.3))
         if task:
             status, _, answer = self.node().request("DELETE", f"/task/{task}")
             with self.run_.notes.lock:
@@ -492,17 +500,22 @@ class Run:
         self.clients = [Client(number, self, arguments.seed) for number in range(arguments.clients)]
 
     def write_agendas(self):
-        """Small ones, all alike but for their id."""
-        folder = os.path.join(self.folder, "agendas")
-        os.makedirs(folder)
+        os.makedirs(os.path.join(self.folder, "agendas"))
         here = os.path.dirname(os.path.abspath(__file__))
         with open(os.path.join(here, "..", "samples", "agendas", "allotments-2026.json"), encoding="utf-8") as file:
-            agenda = json.load(file)
+            self.sample = json.load(file)
+        self.sample.pop("number", None)
         for number in range(AGENDAS):
-            agenda["agendaId"] = f"council-{number}"
-            agenda.pop("number", None)
-            with open(os.path.join(folder, f"council-{number}.json"), "w", encoding="utf-8") as file:
-                json.dump(agenda, file, ensure_ascii=False)
+            self.write_agenda(number, "first")
+
+    def write_agenda(self, number, edition):
+        """Small ones, all alike but for their id and title; replaced as a whole, so that nobody reads half of one."""
+        agenda = {**self.sample, "agendaId": f"council-{number}", "title": f"{self.sample['title']} ({edition})"}
+        path = os.path.join(self.folder, "agendas", f"council-{number}.json")
+        unfinished = os.path.join(self.folder, f"agenda-{number}-{edition}")
+        with open(unfinished, "w", encoding="utf-8") as file:
+            json.dump(agenda, file, ensure_ascii=False)
+        os.replace(unfinished, path)
 
     def go(self):
         for node in self.nodes:
