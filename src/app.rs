@@ -27,7 +27,7 @@ use crate::{
         Demo, Engine, Parts, TaskExecutor,
         transport::{self, JetStream, Local, Transport},
     },
-    generator::{Generator, documents::DocumentStore, renderer_in_process::InProcessRenderer},
+    generator::{Generator, documents::DocumentStore, orphans::Orphans, renderer_in_process::InProcessRenderer},
     http::{self, Api, routes::readyz::LastAnswer},
     store::{Db, Dialect, Options, lock::ServingLock},
 };
@@ -104,8 +104,9 @@ impl App {
         let shutdown = Shutdown::new();
         let documents = DocumentStore::open(&config.documents, &config.data_dir)?;
         let renderer = Arc::new(InProcessRenderer::new(Some(config.generator.renderers).filter(|renderers| *renderers > 0)));
-        let generator =
-            Generator::new(&config, db.clone(), clock.clone(), entropy.clone(), documents, renderer).map_err(StartError::Generator)?;
+        let generator = Generator::new(&config, db.clone(), clock.clone(), entropy.clone(), documents.clone(), renderer)
+            .map_err(StartError::Generator)?;
+        Orphans::new(db.clone(), documents, clock.clone(), entropy.clone()).start(&shutdown);
         let callers = Callers::new(&config).map_err(StartError::Callers)?;
         let transport = transport(&config, &clock, &shutdown).await?;
         let engine = Engine::start(

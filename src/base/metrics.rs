@@ -97,6 +97,8 @@ pub const TRANSACTIONS: &[&str] = &[
     "rescue",
     "cancel_task",
     "replay_task",
+    "retention",
+    "orphaned_blobs",
     "owed_answer",
     "ledger",
     "reserve_number",
@@ -176,6 +178,11 @@ pub static HTTP_REQUEST: Histogram = histogram(
 pub static DB_POOL_IN_USE: Gauge = gauge("db_pool_in_use", &[], "Database connections in use by this process.");
 pub static DB_TRANSACTION: Histogram =
     histogram("db_transaction_seconds", &[("name", Values::Closed(TRANSACTIONS))], "Transactions by name, queueing and repeats included.");
+pub static RETENTION_DELETED: Counter = counter(
+    "retention_deleted_total",
+    &[("what", Values::Closed(&["tasks", "dead_letters", "outbox", "inbox", "events", "idempotency_keys", "steps", "legacy_calls"]))],
+    "Rows deleted because they were older than their retention.",
+);
 pub static LOOP_PANICS: Counter = counter("loop_panics_total", &[], "Background loops that panicked and were restarted.");
 pub static DISK_FREE: Gauge = gauge("disk_free_bytes", &[], "Free space on the disk that holds data_dir.");
 pub static BUILD_INFO: Gauge =
@@ -191,6 +198,7 @@ static COUNTERS: &[&Counter] = &[
     &RELAY_PUBLISHED,
     &RELAY_DUPLICATES,
     &INBOX_DUPLICATES,
+    &RETENTION_DELETED,
     &LOOP_PANICS,
 ];
 static GAUGES: &[&Gauge] = &[

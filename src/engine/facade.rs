@@ -4,7 +4,9 @@ use super::{
     Hub, Submission, SubmitError, Submitted, cancel,
     consumer::Consumer,
     core::{Core, Parts, Pending},
+    endings::Endings,
     gauges::Gauges,
+    janitor::Janitor,
     keeper::Keeper,
     leases::Leases,
     relay::{Handover, Relay},
@@ -94,6 +96,7 @@ impl Engine {
         spawn(&core, "timekeeper", |core| Timekeeper::new(core).run());
         spawn(&core, "rescuer", |core| Rescuer::new(core).run());
         spawn(&core, "completion hub", |core| core.hub.clone().run(core.shutdown.clone()));
+        spawn(&core, "janitor", |core| Janitor::new(core).run());
         spawn(&core, "gauges", |core| Gauges::new(core).run());
         engine
     }
@@ -114,6 +117,7 @@ impl Engine {
             transport: parts.transport,
             handover,
             leases: Leases::default(),
+            endings: Endings::default(),
             pending: Pending::default(),
             shutdown: shutdown.clone(),
             worker_id,

@@ -48,6 +48,10 @@ pub fn config() -> config::Engine {
         max_attempts: 5,
         retry_base: 2 * SECOND,
         retry_jitter: 0.1,
+        retention_tasks: 90 * 24 * 3600 * SECOND,
+        retention_messages: 7 * 24 * 3600 * SECOND,
+        retention_events: 30 * 24 * 3600 * SECOND,
+        retention_legacy_calls: 400 * 24 * 3600 * SECOND,
         demo: Toggle::On,
     }
 }

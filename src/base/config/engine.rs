@@ -4,6 +4,8 @@ use super::{NatsServers, Problem, Secret, duration};
 use serde::Deserialize;
 use std::time::Duration;
 
+const HOUR: Duration = Duration::from_hours(1);
+
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Engine {
@@ -23,6 +25,14 @@ pub struct Engine {
     #[serde(with = "duration")]
     pub retry_base: Duration,
     pub retry_jitter: f64,
+    #[serde(with = "duration")]
+    pub retention_tasks: Duration,
+    #[serde(with = "duration")]
+    pub retention_messages: Duration,
+    #[serde(with = "duration")]
+    pub retention_events: Duration,
+    #[serde(with = "duration")]
+    pub retention_legacy_calls: Duration,
     pub demo: Toggle,
 }
 
@@ -81,6 +91,17 @@ impl Engine {
         }
         if self.retry_base < Duration::from_millis(1) {
             refuse("retry_base", "is 0, so a failing task would spin; the default is 2s".to_owned());
+        }
+        for (key, kept, least) in [
+            ("retention_tasks", self.retention_tasks, HOUR),
+            ("retention_messages", self.retention_messages, HOUR),
+            ("retention_events", self.retention_events, HOUR),
+            // They are counted by the day.
+            ("retention_legacy_calls", self.retention_legacy_calls, 24 * HOUR),
+        ] {
+            if kept < least {
+                refuse(key, format!("{} is less than {}", duration::words(kept), duration::words(least)));
+            }
         }
         if !(0.0..=1.0).contains(&self.retry_jitter) {
             refuse("retry_jitter", format!("{} is not a share between 0 and 1", self.retry_jitter));

@@ -99,6 +99,11 @@ impl Process {
         self.events("listening").first().and_then(|line| line["address"].as_str()?.parse().ok())
     }
 
+    /// The operating system's number for it.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Everything logged until now.
     pub fn log(&self) -> String {
         self.log.lock().expect("no writer panics").join("\n")
