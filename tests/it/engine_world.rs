@@ -41,7 +41,8 @@ pub fn start_of_time() -> Timestamp {
 
 pub fn config() -> config::Engine {
     config::Engine {
-        transport: "local".to_owned(),
+        transport: "local".into(),
+        nats_prefix: "protocol-bridge".to_owned(),
         max_running: 16,
         max_pending: 10_000,
         min_free_space: ByteSize::b(0),
