@@ -1,6 +1,6 @@
 //! What every part of the engine shares: configuration, database, clock, executors, and the places where the parts meet.
 
-use super::{Hub, TaskExecutor, leases::Leases, relay::Handover, transport::Transport};
+use super::{Hub, TaskExecutor, leases::Leases, others::Others, outage::Complaints, relay::Handover, transport::Transport};
 use crate::{
     base::{clock::Clock, config, entropy::Entropy, shutdown::Shutdown},
     domain::{
@@ -79,6 +79,8 @@ pub(super) struct Core {
     pub(super) executors: HashMap<Kind, Arc<dyn TaskExecutor>>,
     pub(super) transport: Arc<dyn Transport>,
     pub(super) handover: Handover,
+    pub(super) others: Others,
+    pub(super) complaints: Complaints,
     pub(super) leases: Leases,
     pub(super) hub: Hub,
     pub(super) permits: Arc<Semaphore>,
@@ -114,7 +116,7 @@ impl Core {
         }
     }
 
-    /// Tells everyone in this process who waits for the task; after the commit.
+    /// Tells everyone who waits for the task; after the commit.
     pub(super) fn tell(&self, task: &Task) {
         self.hub.tell(task);
     }

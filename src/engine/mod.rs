@@ -16,6 +16,8 @@ mod guarded_write;
 pub mod hub;
 mod keeper;
 mod leases;
+mod listener;
+mod others;
 mod outage;
 mod relay;
 mod replay;

@@ -5,6 +5,7 @@
 mod document_support;
 mod support;
 
+mod app_belonging;
 mod app_lifecycle;
 mod bridge_call;
 mod bridge_hang_up;
@@ -24,8 +25,10 @@ mod engine_ending;
 mod engine_hub;
 mod engine_lease;
 mod engine_loops;
+mod engine_outage;
 mod engine_relay;
 mod engine_submit;
+mod engine_wakeup;
 mod engine_world;
 mod floors;
 mod generator_format;
@@ -48,6 +51,9 @@ mod process_contention;
 mod process_crash;
 mod process_drain;
 mod process_lifecycle;
+mod process_outage;
+mod process_pgbouncer;
+mod process_zone;
 mod store_agree;
 mod store_db;
 mod store_lock;

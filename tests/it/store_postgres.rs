@@ -24,7 +24,7 @@ async fn open(database: &TestDatabase) -> Db {
 
 fn connection<'t>(tx: &'t mut Tx<'_>) -> &'t mut PgConnection {
     match tx {
-        Tx::Postgres(connection) => connection,
+        Tx::Postgres(connection, _) => connection,
         Tx::Sqlite(_) => unreachable!("a test of PostgreSQL"),
     }
 }

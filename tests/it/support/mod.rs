@@ -4,7 +4,10 @@ pub mod agenda_server;
 pub mod agendas;
 pub mod databases;
 pub mod nginx;
+pub mod pgbouncer;
 pub mod postgres;
+#[allow(dead_code, reason = "a kit: not every test needs every tool")]
+pub mod postgres_proxy;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod process;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
