@@ -7,6 +7,7 @@ pgbouncer|/usr/sbin/pgbouncer|stands between the service and PostgreSQL and give
 nginx|nginx|stands between caller and service, as proxies do, and gives up first
 poppler-utils|pdftotext|reads the PDFs that were made: text, fonts, attachments
 qpdf|qpdf|checks the PDFs' structure
+curl|curl|saves documents under the name that their header gives
 "
 # Cargo package, program, purpose.
 CARGO_PACKAGES="

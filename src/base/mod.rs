@@ -6,6 +6,7 @@ pub mod chain;
 pub mod clock;
 pub mod config;
 pub mod entropy;
+pub mod jq;
 pub mod limits;
 pub mod metrics;
 pub mod shutdown;

@@ -46,6 +46,7 @@ pub mod protocol_number;
 pub mod setting;
 pub mod step_cache;
 pub mod task;
+pub mod task_follower;
 
 pub use db::{Db, Dialect, Options};
 pub use error::{Error, Result};

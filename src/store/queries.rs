@@ -2,7 +2,7 @@
 
 use super::{
     Sql, attempt, audit, callback, caller, checkpoint, database_time, dead_letter, document, event, idempotency, inbox, legacy_call,
-    migrate, outbox, owed_answer, protocol, protocol_number, sessions, setting, step_cache, task, wakeups,
+    migrate, outbox, owed_answer, protocol, protocol_number, sessions, setting, step_cache, task, task_follower, wakeups,
 };
 
 /// The files that hold queries; a test finds the one that is not named here.
@@ -27,7 +27,17 @@ const FILES: &[&[(&str, Sql)]] = &[
     sessions::ALL,
     setting::ALL,
     step_cache::ALL,
-    wakeups::ALL,
+    migrate,
+    outbox,
+    owed_answer,
+    protocol,
+    protocol_number,
+    sessions,
+    setting,
+    step_cache,
+    task,
+    task_follower,
+    wakeups,
 ];
 
 /// Name and text of every query.

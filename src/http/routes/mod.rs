@@ -6,11 +6,13 @@ pub mod cancel_task;
 pub mod check_agenda;
 pub mod create_task;
 pub mod dead_letters;
+pub mod debug_hold;
 pub mod document;
 pub mod list_tasks;
 pub mod livez;
-pub mod merge_by_agenda;
+pub mod merge_by_agenda; // goes with v1
 pub mod metrics;
+pub mod migration;
 pub mod migration_page;
 pub mod openapi_json;
 pub mod problem_page;
