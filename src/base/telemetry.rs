@@ -23,9 +23,12 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
+/// Every session of a PostgreSQL server that stops says so; what it means for us is said once elsewhere. A configured filter may still ask for it.
+const QUIET: &str = "sqlx::postgres::notice=error";
+
 /// Installs the process's subscriber; a second call changes nothing.
 pub fn install(config: &Telemetry) {
-    let filter: EnvFilter = config.log.parse().unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter: EnvFilter = format!("{QUIET},{}", config.log).parse().unwrap_or_else(|_| EnvFilter::new("info"));
     let json = match config.format {
         LogFormat::Auto => !io::stderr().is_terminal(),
         LogFormat::Text => false,

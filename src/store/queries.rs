@@ -27,17 +27,8 @@ const FILES: &[&[(&str, Sql)]] = &[
     sessions::ALL,
     setting::ALL,
     step_cache::ALL,
-    migrate,
-    outbox,
-    owed_answer,
-    protocol,
-    protocol_number,
-    sessions,
-    setting,
-    step_cache,
-    task,
-    task_follower,
-    wakeups,
+    task_follower::ALL,
+    wakeups::ALL,
 ];
 
 /// Name and text of every query.

@@ -9,11 +9,9 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 /// One instant in every spelling: with offsets, fractions of any length, lower-case letters, a space.
 fn spellings(instant: Timestamp) -> Vec<String> {
-    let second = Timestamp::from_micros(instant.as_micros() / 1_000_000 * 1_000_000);
-    let at = |hours: i8| {
-        let local = second.to_jiff().to_zoned(jiff::tz::TimeZone::fixed(jiff::tz::offset(hours)));
-        local.strftime("%Y-%m-%dT%H:%M:%S").to_string()
-    };
+    let second = instant.as_micros() / 1_000_000 * 1_000_000;
+    // What clocks show there is what clocks show in Greenwich so many hours later.
+    let at = |hours: i64| Timestamp::from_micros(second + hours * 3_600_000_000).to_jiff().strftime("%Y-%m-%dT%H:%M:%S").to_string();
     let utc = at(0);
     vec![
         format!("{utc}Z"),

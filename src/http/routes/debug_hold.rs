@@ -19,7 +19,7 @@ struct Place;
 impl Place {
     fn take() -> Option<Self> {
         let taken = HELD.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| (held < MOST_AT_ONCE).then_some(held + 1));
-        taken.is_ok().then_some(Self)
+        taken.ok().map(|_| Self)
     }
 }
 

@@ -41,8 +41,6 @@ pub enum Spoil {
     Request,
     /// It arrives and is carried out; the answer does not arrive, and the connection is cut.
     Answer,
-    /// It arrives, and the connection is cut while the server is still at it.
-    Wait,
 }
 
 impl PostgresProxy {
@@ -151,13 +149,6 @@ impl State {
                         self.unless_stalled(number).await;
                         match self.spoils(&from_client[..read]) {
                             Some(Spoil::Request) => return,
-                            Some(Spoil::Wait) => {
-                                let _ = server.write_all(&from_client[..read]).await;
-                                // The server's side stays open: it would stop what it does if it were told.
-                                drop(client);
-                                std::future::pending::<()>().await;
-                                return;
-                            }
                             Some(Spoil::Answer) => {
                                 let _ = server.write_all(&from_client[..read]).await;
                                 let _ = server.read(&mut from_server).await;
