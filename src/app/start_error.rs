@@ -1,7 +1,7 @@
 //! Why the service does not start, in words for who started it.
 
 use super::belonging::Stranger;
-use crate::{generator::documents, store};
+use crate::{engine::transport::jetstream, generator::documents, store};
 use std::{io, net::SocketAddr, path::PathBuf};
 
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +14,8 @@ pub enum StartError {
     DataDir { path: PathBuf, source: io::Error },
     #[error("the database cannot be opened")]
     Database(#[source] store::Error),
+    #[error("the transport cannot be used")]
+    Transport(#[from] jetstream::Error),
     #[error("the document store cannot be opened")]
     Documents(#[from] documents::StoreError),
     #[error(transparent)]

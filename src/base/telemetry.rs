@@ -23,8 +23,9 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-/// Every session of a PostgreSQL server that stops says so; what it means for us is said once elsewhere. A configured filter may still ask for it.
-const QUIET: &str = "sqlx::postgres::notice=error";
+/// The NATS client tells every try to connect, and every session of a PostgreSQL server that stops says so; what matters of it we say ourselves. A configured
+/// filter that names them overrides this.
+const QUIET: &str = "async_nats=warn,sqlx::postgres::notice=error";
 
 /// Installs the process's subscriber; a second call changes nothing.
 pub fn install(config: &Telemetry) {

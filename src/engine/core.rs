@@ -1,6 +1,8 @@
 //! What every part of the engine shares: configuration, database, clock, executors, and the places where the parts meet.
 
-use super::{Hub, TaskExecutor, leases::Leases, others::Others, outage::Complaints, relay::Handover, transport::Transport};
+use super::{
+    Hub, TaskExecutor, endings::Endings, leases::Leases, others::Others, outage::Complaints, relay::Handover, transport::Transport,
+};
 use crate::{
     base::{clock::Clock, config, entropy::Entropy, shutdown::Shutdown},
     domain::{
@@ -82,6 +84,7 @@ pub(super) struct Core {
     pub(super) others: Others,
     pub(super) complaints: Complaints,
     pub(super) leases: Leases,
+    pub(super) endings: Endings,
     pub(super) hub: Hub,
     pub(super) permits: Arc<Semaphore>,
     pub(super) pending: Pending,

@@ -2,7 +2,7 @@
 
 use super::{
     Sql, attempt, audit, callback, caller, checkpoint, database_time, dead_letter, document, event, idempotency, inbox, legacy_call,
-    migrate, outbox, owed_answer, protocol, protocol_number, sessions, setting, step_cache, task, task_follower, wakeups,
+    migrate, outbox, owed_answer, protocol, protocol_number, retention, sessions, setting, step_cache, task, task_follower, wakeups,
 };
 
 /// The files that hold queries; a test finds the one that is not named here.
@@ -24,6 +24,7 @@ const FILES: &[&[(&str, Sql)]] = &[
     owed_answer::ALL,
     protocol::ALL,
     protocol_number::ALL,
+    retention::ALL,
     sessions::ALL,
     setting::ALL,
     step_cache::ALL,
