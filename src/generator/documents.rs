@@ -21,7 +21,7 @@ pub struct DocumentStore {
     place: Arc<str>,
 }
 
-/// The file that holds the store's id.
+/// The file beside the blobs that holds the store's own id.
 const ID: &str = "store-id";
 
 /// A blob's digest and size.
@@ -76,7 +76,7 @@ impl DocumentStore {
         &self.place
     }
 
-    /// The id that the store was given, if it was.
+    /// The id by which a database knows this store, if it was given one.
     ///
     /// # Errors
     /// When the store fails.
@@ -103,7 +103,7 @@ impl DocumentStore {
     /// # Errors
     /// When the store fails.
     pub async fn is_empty(&self) -> Result<bool, StoreError> {
-        Ok(self.objects.list(Some(&Key::from("sha256"))).next().await.transpose()?.is_none())
+        Ok(self.objects.list(Some(&Key::from(BLOBS))).next().await.transpose()?.is_none())
     }
 
     /// Stores bytes under their own digest; storing the same again is no error.
@@ -183,24 +183,6 @@ impl DocumentStore {
         }
     }
 
-    /// The id by which a database knows this store; `None` if it was given none.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn id(&self) -> Result<Option<String>, StoreError> {
-        let id = self.read(ID).await?;
-        Ok(id.map(|id| String::from_utf8_lossy(&id).trim().to_owned()))
-    }
-
-    /// Gives the store its id.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn set_id(&self, id: &str) -> Result<(), StoreError> {
-        self.objects.put(&Key::from(ID), PutPayload::from(id.to_owned())).await?;
-        Ok(())
-    }
-
     /// Copies a blob into a file; `false` if it is not there.
     ///
     /// # Errors
@@ -235,8 +217,6 @@ impl DocumentStore {
 
 /// Under this lie all blobs.
 const BLOBS: &str = "sha256";
-/// Beside them lies the store's own id.
-const ID: &str = "id";
 /// How much of a file is in memory at once.
 const PIECE: usize = 256 * 1024;
 /// Up to this size a blob goes to the store in one request; above it in parts of this size (S3 takes none below 5 MiB).

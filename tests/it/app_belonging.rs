@@ -50,10 +50,11 @@ on_both_databases! {
         let (stranger, said) = refused(&third, ours.path()).await;
         assert!(matches!(stranger, Stranger::Different { .. }) && said.contains("documents.store"), "{said}");
 
-        // A store from before there were ids is taken as it is, by a database of that time.
+        // A store from before there were ids serves a database of that time as it is.
         let fourth = database.another().await;
         std::fs::remove_file(ours.path().join("store-id")).unwrap();
         serves(&fourth, ours.path()).await;
+        assert!(!ours.path().join("store-id").exists(), "nobody knows whether its documents are this database's");
     }
 }
 
