@@ -163,13 +163,20 @@ pub async fn claim(tx: &mut Tx<'_>, wanted: &[(TaskId, LeaseToken)], claim: &Cla
 struct HeldRow {
     #[sqlx(flatten)]
     task: TaskRow,
+    lease_token: Uuid,
+}
+
+#[derive(sqlx::FromRow)]
+struct MaybeHeldRow {
+    #[sqlx(flatten)]
+    task: TaskRow,
     lease_token: Option<Uuid>,
 }
 
 /// Those of these tasks that are held under these tokens: how a claim whose commit's outcome is unknown finds out. Waits for a commit that is under way.
 pub async fn held(tx: &mut Tx<'_>, leases: &[(TaskId, LeaseToken)]) -> Result<Vec<(LeaseToken, Task)>> {
     let ids: IdList = leases.iter().map(|(id, _)| id.0).collect();
-    let rows = with_tx!(tx, HELD, |connection, sql| sqlx::query_as::<_, HeldRow>(sql).bind(ids).fetch_all(connection).await)?;
+    let rows = with_tx!(tx, HELD, |connection, sql| sqlx::query_as::<_, MaybeHeldRow>(sql).bind(ids).fetch_all(connection).await)?;
     let held = rows.into_iter().filter_map(|row| {
         let token = LeaseToken(row.lease_token?);
         leases.iter().any(|(_, ours)| *ours == token).then(|| Ok((token, row.task.try_into()?)))
