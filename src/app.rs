@@ -12,6 +12,7 @@ mod start_error;
 pub use belonging::Stranger;
 pub use start_error::StartError;
 
+use crate::base::limits; // goes with v1
 use crate::bridge::{self, Bridge}; // goes with v1
 use crate::{
     base::{
@@ -19,7 +20,7 @@ use crate::{
         clock::Clock,
         config::{Config, Migrate, NatsServers, Toggle},
         entropy::Entropy,
-        limits, metrics,
+        metrics,
         shutdown::Shutdown,
         tls,
     },
@@ -42,8 +43,10 @@ use tokio_util::sync::CancellationToken;
 /// How long things may take to stop once they have been told to stop at once, and how long a drain may run over its graces.
 const LAST_WAIT: Duration = Duration::from_secs(3);
 
+// goes with v1: begin
 /// Open files that are not for calls which wait: the database, the agenda source, documents, and everyone who asks how a task stands.
-const RESERVED_FILES: u64 = 256; // goes with v1
+const RESERVED_FILES: u64 = 256;
+// goes with v1: end
 
 /// The running service.
 pub struct App {
