@@ -25,6 +25,8 @@ async fn an_outage_with_work_in_flight_loses_nothing_and_is_told_with_few_words(
     join_all((0..TASKS).map(submit)).await;
     eventually(LIMIT, "some run", async || database.number("SELECT COUNT(*) FROM task WHERE status = 'IN_PROGRESS'").await > 0).await;
 
+    // Its patience counts from the last answer.
+    assert_eq!(ready(&process).await, 200);
     let lines_before = process.log().lines().count();
     let start = Instant::now();
     cluster.stop_server();
