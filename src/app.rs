@@ -10,20 +10,24 @@ mod start_error;
 
 pub use start_error::StartError;
 
+use crate::base::limits; // goes with v1
 use crate::bridge::{self, Bridge}; // goes with v1
 use crate::{
     base::{
         build::{COMMIT, VERSION},
         clock::Clock,
-        config::{Config, Migrate, Toggle},
+        config::{Config, Migrate, NatsServers, Toggle},
         entropy::Entropy,
-        limits, metrics,
+        metrics,
         shutdown::Shutdown,
         tls,
     },
     callers::{Callers, Ledger},
     domain::task::Kind,
-    engine::{Demo, Engine, Parts, TaskExecutor, transport},
+    engine::{
+        Demo, Engine, Parts, TaskExecutor,
+        transport::{self, JetStream, Local, Transport},
+    },
     generator::{Generator, documents::DocumentStore, orphans::Orphans, renderer_in_process::InProcessRenderer},
     http::{self, Api, routes::readyz::LastAnswer},
     store::{Db, Dialect, Options, lock::ServingLock},
@@ -37,8 +41,10 @@ use tokio_util::sync::CancellationToken;
 /// How long things may take to stop once they have been told to stop at once, and how long a drain may run over its graces.
 const LAST_WAIT: Duration = Duration::from_secs(3);
 
+// goes with v1: begin
 /// Open files that are not for calls which wait: the database, the agenda source, documents, and everyone who asks how a task stands.
-const RESERVED_FILES: u64 = 256; // goes with v1
+const RESERVED_FILES: u64 = 256;
+// goes with v1: end
 
 /// The running service.
 pub struct App {
@@ -105,6 +111,7 @@ impl App {
             .map_err(StartError::Generator)?;
         Orphans::new(db.clone(), documents, clock.clone(), entropy.clone()).start(&shutdown);
         let callers = Callers::new(&config).map_err(StartError::Callers)?;
+        let transport = transport(&config, &clock, &shutdown).await?;
         let engine = Engine::start(
             Parts {
                 config: config.engine.clone(),
@@ -113,7 +120,7 @@ impl App {
                 lease_store: (db.dialect() == Dialect::Postgres)
                     .then(|| Options { max_connections: 2, ..options(&config, false, &clock, &entropy) }),
                 db: db.clone(),
-                transport: Arc::new(transport::Local::new(config.engine.max_running)),
+                transport,
                 clock: clock.clone(),
                 entropy: entropy.clone(),
                 executors: executors(&config, &db, &generator),
@@ -315,6 +322,14 @@ fn options(config: &Config, migrate: bool, clock: &Clock, entropy: &Entropy) -> 
         clock: clock.clone(),
         entropy: entropy.clone(),
     }
+}
+
+async fn transport(config: &Config, clock: &Clock, shutdown: &Shutdown) -> Result<Arc<dyn Transport>, StartError> {
+    if !config.engine.uses_nats() {
+        return Ok(Arc::new(Local::new(config.engine.max_running)));
+    }
+    let servers = NatsServers::parse(config.engine.transport.expose()).map_err(transport::jetstream::Error::Address)?;
+    Ok(Arc::new(JetStream::start(&servers, &config.engine.nats_prefix, clock.clone(), shutdown).await?))
 }
 
 fn executors(config: &Config, db: &Db, generator: &Generator) -> HashMap<Kind, Arc<dyn TaskExecutor>> {

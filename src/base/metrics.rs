@@ -163,6 +163,11 @@ pub static OUTBOX_OLDEST: Gauge = gauge("outbox_oldest_unpublished_age_seconds",
 pub static RELAY_PUBLISHED: Counter =
     counter("relay_published_total", &[("transport", Values::Closed(&["local", "jetstream"]))], "Messages handed to the transport.");
 pub static INBOX_DUPLICATES: Counter = counter("inbox_duplicates_total", &[], "Messages dropped because the inbox had them already.");
+pub static RELAY_DUPLICATES: Counter = counter(
+    "relay_duplicates_total",
+    &[("transport", Values::Closed(&["local", "jetstream"]))],
+    "Messages that were sent again and that the transport had already; whichever was first counts.",
+);
 pub static TRANSPORT_UP: Gauge = gauge("transport_up", &[], "1 when the transport takes messages.");
 pub static WAKEUP_LISTENER_UP: Gauge = gauge("wakeup_listener_up", &[], "1 when hints from other processes arrive (always 1 on SQLite).");
 pub static HTTP_REQUEST: Histogram = histogram(
@@ -191,6 +196,7 @@ static COUNTERS: &[&Counter] = &[
     &LEASES_LOST,
     &TASKS_RESCUED,
     &RELAY_PUBLISHED,
+    &RELAY_DUPLICATES,
     &INBOX_DUPLICATES,
     &RETENTION_DELETED,
     &LOOP_PANICS,

@@ -54,6 +54,11 @@ impl Consumer {
     }
 
     pub(super) async fn run(self) {
+        self.until_drained().await;
+        self.core.transport.close().await;
+    }
+
+    async fn until_drained(&self) {
         let core = &self.core;
         let mut outage = Outage::default();
         let mut look_at = core.clock.monotonic() + IDLE;

@@ -17,7 +17,7 @@ use super::{
     timekeeper::Timekeeper,
 };
 use crate::{
-    base::{metrics, shutdown::Shutdown},
+    base::shutdown::Shutdown,
     domain::{
         cursor::{Cursor, Page},
         dead_letter::DeadLetter,
@@ -83,7 +83,6 @@ impl Engine {
     pub fn start(parts: Parts, shutdown: &Shutdown) -> Self {
         let lease_store = parts.lease_store.clone();
         let (engine, core, handed) = Self::at_rest(parts, shutdown);
-        metrics::TRANSPORT_UP.set(&[], 1.0);
 
         let relay = Arc::new(Relay::new(Arc::clone(&core), handed));
         let marks = Arc::clone(&relay);

@@ -171,7 +171,6 @@ impl Relay {
         }
         let transport = &self.core.transport;
         let answers = transport.send(&rows).await;
-        let mut up = true;
         for (row, answer) in rows.into_iter().zip(answers) {
             match answer {
                 Ok(()) => {
@@ -181,13 +180,11 @@ impl Relay {
                 }
                 // Its claim runs out, then it is tried again.
                 Err(SendError::Unavailable(reason)) => {
-                    up &= transport.room() == 0;
                     tracing::debug!(messageId = %row.message_id, taskId = %row.task_id, reason, "not sent now");
                 }
                 Err(SendError::Unsendable(reason)) => self.back_off(row, reason).await,
             }
         }
-        metrics::TRANSPORT_UP.set(&[], if up { 1.0 } else { 0.0 });
     }
 
     async fn back_off(&self, row: Outgoing, reason: String) {

@@ -93,7 +93,8 @@ fn all_problems_are_told_at_once_with_their_origin() {
     let file = File::new(
         "[engine]\nlease = 30\nheartbeat = 'soon'\nmax_attempts = 0\ntransport = 'pigeon'\n\
          [http]\nlisten = 'nowhere'\nbody_limit = 'huge'\npublic_url = 'ftp://x'\ntrusted_proxies = ['10.0.0.0/33']\n\
-         [legacy]\nsunset = '2027-09-30'\n[agenda]\nsource = 'https://agenda.example.org/42'\ntimezone = 'Mars/Olympus'\n\
+         [legacy]\nsunset = '2027-09-30'\nquiet_period = '0s'\nproxy_timeout = '0s'\nresponse = '{a: .b'\n\
+         brownouts = [{ from = 2027-03-01T10:00:00Z, to = 2027-03-01T09:00:00Z }]\n[agenda]\nsource = 'https://agenda.example.org/42'\ntimezone = 'Mars/Olympus'\n\
          [telemetry]\nformat = 'xml'\n",
     );
     let mut sources = file.sources();
@@ -142,7 +143,7 @@ fn an_open_address_needs_callers_or_the_written_word() {
 #[test]
 fn dangerous_pairs_are_warned_about() {
     let file = File::new(
-        "[legacy]\ntimeout = '1s'\n[engine]\nlease = '30s'\nheartbeat = '15s'\n\
+        "[legacy]\ntimeout = '1s'\nproxy_timeout = '1s'\n[engine]\nlease = '30s'\nheartbeat = '15s'\n\
          [agenda]\nsource = 'http://agenda/{agendaId}'\ntoken = 'x'\n[http]\nlisten = '0.0.0.0:80'\n[auth]\ndisabled = true\n",
     );
     let Loaded { warnings, .. } = load(&file.sources()).expect("allowed");
@@ -183,4 +184,21 @@ fn times_may_be_written_without_quotes() {
     let file = File::new("[legacy]\nsunset = 2027-09-30T23:59:59Z\n");
     let Loaded { config, .. } = load(&file.sources()).expect("valid");
     assert_eq!(config.legacy.sunset.map(|sunset| sunset.to_string()).as_deref(), Some("2027-09-30T23:59:59Z"));
+}
+
+#[test]
+fn nats_goes_with_postgres_only_and_its_address_is_a_secret() {
+    let nats = ("PROTOCOL_BRIDGE__ENGINE__TRANSPORT", "nats://bridge:s3cret@nats.example.org:4222,tls://two.example.org");
+    let postgres = ("PROTOCOL_BRIDGE__DATABASE__URL", "postgres://bridge@db.example.org/bridge");
+    let Loaded { config, .. } = load(&environment(&[nats, postgres])).expect("valid");
+    assert!(config.engine.uses_nats());
+    assert!(!format!("{config:?}").contains("s3cret"));
+    let refused_alone = refused(&environment(&[nats]));
+    assert_eq!(refused_alone.len(), 1, "{refused_alone:?}");
+    assert!(refused_alone[0].starts_with("engine.transport") && refused_alone[0].contains("SQLite"), "{refused_alone:?}");
+    let wrong =
+        [("PROTOCOL_BRIDGE__ENGINE__TRANSPORT", "nats://a:s3cret@one:port"), ("PROTOCOL_BRIDGE__ENGINE__NATS_PREFIX", "a.b"), postgres];
+    let refused_wrong = refused(&environment(&wrong)).join("\n");
+    assert!(refused_wrong.contains("engine.transport") && refused_wrong.contains("engine.nats_prefix"), "{refused_wrong}");
+    assert!(!refused_wrong.contains("s3cret"), "{refused_wrong}");
 }

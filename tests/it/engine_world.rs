@@ -38,7 +38,8 @@ pub fn start_of_time() -> Timestamp {
 
 pub fn config() -> config::Engine {
     config::Engine {
-        transport: "local".to_owned(),
+        transport: "local".into(),
+        nats_prefix: "protocol-bridge".to_owned(),
         max_running: 16,
         max_pending: 10_000,
         lease: 30 * SECOND,

@@ -3,6 +3,8 @@
 pub mod agenda_server;
 pub mod agendas;
 pub mod databases;
+#[allow(dead_code, reason = "a kit: not every test needs every tool")]
+pub mod nats;
 pub mod nginx;
 pub mod postgres;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]

@@ -132,6 +132,15 @@ impl Process {
         self.signal(Signal::INT);
     }
 
+    /// It stays there and does nothing, as on a machine that is paused.
+    pub fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    pub fn go_on(&self) {
+        self.signal(Signal::CONT);
+    }
+
     fn signal(&self, signal: Signal) {
         let id = Pid::from_raw(i32::try_from(self.child.id()).expect("process ids are small")).expect("and not zero");
         kill_process(id, signal).expect("our child");
