@@ -4,12 +4,15 @@
 //! End: announce (still serving, `/readyz` red), then stop taking work and let what runs finish within its grace, then close the database. A crash anywhere is
 //! what leases and the rescuer are for.
 
+mod belonging;
 mod gauges;
 mod signals;
 mod start_error;
 
+pub use belonging::Stranger;
 pub use start_error::StartError;
 
+use crate::base::limits; // goes with v1
 use crate::bridge::{self, Bridge}; // goes with v1
 use crate::{
     base::{
@@ -17,7 +20,7 @@ use crate::{
         clock::Clock,
         config::{Config, Migrate, NatsServers, Toggle},
         entropy::Entropy,
-        limits, metrics,
+        metrics,
         shutdown::Shutdown,
         tls,
     },
@@ -40,8 +43,10 @@ use tokio_util::sync::CancellationToken;
 /// How long things may take to stop once they have been told to stop at once, and how long a drain may run over its graces.
 const LAST_WAIT: Duration = Duration::from_secs(3);
 
+// goes with v1: begin
 /// Open files that are not for calls which wait: the database, the agenda source, documents, and everyone who asks how a task stands.
-const RESERVED_FILES: u64 = 256; // goes with v1
+const RESERVED_FILES: u64 = 256;
+// goes with v1: end
 
 /// The running service.
 pub struct App {
@@ -103,6 +108,7 @@ impl App {
         let db = open_database(&config, config.database.migrate == Migrate::Auto, &clock, &entropy).await?;
         let shutdown = Shutdown::new();
         let documents = DocumentStore::open(&config.documents, &config.data_dir)?;
+        belonging::check(&documents, &db, &clock, &entropy).await?;
         let renderer = Arc::new(InProcessRenderer::new(Some(config.generator.renderers).filter(|renderers| *renderers > 0)));
         let generator = Generator::new(&config, db.clone(), clock.clone(), entropy.clone(), documents.clone(), renderer)
             .map_err(StartError::Generator)?;
@@ -114,8 +120,7 @@ impl App {
                 config: config.engine.clone(),
                 poll_interval: config.legacy.poll_interval,
                 grace: config.shutdown.grace,
-                lease_store: (db.dialect() == Dialect::Postgres)
-                    .then(|| Options { max_connections: 2, ..options(&config, false, &clock, &entropy) }),
+                lease_store: (db.dialect() == Dialect::Postgres).then(|| lease_store(options(&config, false, &clock, &entropy))),
                 db: db.clone(),
                 transport,
                 clock: clock.clone(),
@@ -314,11 +319,17 @@ pub async fn open_database(config: &Config, migrate: bool, clock: &Clock, entrop
 fn options(config: &Config, migrate: bool, clock: &Clock, entropy: &Entropy) -> Options {
     Options {
         url: config.database_url(),
+        listen_url: Some(config.database.listen_url.expose().to_owned()).filter(|url| !url.is_empty()),
         max_connections: config.database.max_connections,
         migrate,
         clock: clock.clone(),
         entropy: entropy.clone(),
     }
+}
+
+/// Lease renewals take the direct way, past any pooler: they must wait for nobody.
+fn lease_store(options: Options) -> Options {
+    Options { url: options.listen_url.unwrap_or(options.url), listen_url: None, max_connections: 2, ..options }
 }
 
 async fn transport(config: &Config, clock: &Clock, shutdown: &Shutdown) -> Result<Arc<dyn Transport>, StartError> {
