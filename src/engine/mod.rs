@@ -19,6 +19,8 @@ pub mod hub;
 mod janitor;
 mod keeper;
 mod leases;
+mod listener;
+mod others;
 mod outage;
 mod pause;
 mod relay;
