@@ -7,7 +7,7 @@ on_both_databases! {
     async fn readiness_says_why(database: TestDatabase) {
         let service = Service::start(database).await;
         let text = service.get("/readyz?verbose").send().await.unwrap().text().await.unwrap();
-        assert_eq!(text, "[+]database ok\n[+]draining ok\nok\n");
+        assert_eq!(text, "[+]database ok\n[+]schema ok\n[+]draining ok\nok\n");
         service.draining.cancel();
         let response = service.get("/readyz?verbose").send().await.unwrap();
         assert_eq!((response.status().as_u16(), response.headers()["connection"].to_str().unwrap()), (503, "close"));
