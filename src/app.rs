@@ -4,10 +4,12 @@
 //! End: announce (still serving, `/readyz` red), then stop taking work and let what runs finish within its grace, then close the database. A crash anywhere is
 //! what leases and the rescuer are for.
 
+mod belonging;
 mod gauges;
 mod signals;
 mod start_error;
 
+pub use belonging::Stranger;
 pub use start_error::StartError;
 
 use crate::base::limits; // goes with v1
@@ -106,6 +108,7 @@ impl App {
         let db = open_database(&config, config.database.migrate == Migrate::Auto, &clock, &entropy).await?;
         let shutdown = Shutdown::new();
         let documents = DocumentStore::open(&config.documents, &config.data_dir)?;
+        belonging::check(&documents, &db, &clock, &entropy).await?;
         let renderer = Arc::new(InProcessRenderer::new(Some(config.generator.renderers).filter(|renderers| *renderers > 0)));
         let generator = Generator::new(&config, db.clone(), clock.clone(), entropy.clone(), documents.clone(), renderer)
             .map_err(StartError::Generator)?;
@@ -117,8 +120,7 @@ impl App {
                 config: config.engine.clone(),
                 poll_interval: config.legacy.poll_interval,
                 grace: config.shutdown.grace,
-                lease_store: (db.dialect() == Dialect::Postgres)
-                    .then(|| Options { max_connections: 2, ..options(&config, false, &clock, &entropy) }),
+                lease_store: (db.dialect() == Dialect::Postgres).then(|| lease_store(options(&config, false, &clock, &entropy))),
                 db: db.clone(),
                 transport,
                 clock: clock.clone(),
@@ -317,11 +319,17 @@ pub async fn open_database(config: &Config, migrate: bool, clock: &Clock, entrop
 fn options(config: &Config, migrate: bool, clock: &Clock, entropy: &Entropy) -> Options {
     Options {
         url: config.database_url(),
+        listen_url: Some(config.database.listen_url.expose().to_owned()).filter(|url| !url.is_empty()),
         max_connections: config.database.max_connections,
         migrate,
         clock: clock.clone(),
         entropy: entropy.clone(),
     }
+}
+
+/// Lease renewals take the direct way, past any pooler: they must wait for nobody.
+fn lease_store(options: Options) -> Options {
+    Options { url: options.listen_url.unwrap_or(options.url), listen_url: None, max_connections: 2, ..options }
 }
 
 async fn transport(config: &Config, clock: &Clock, shutdown: &Shutdown) -> Result<Arc<dyn Transport>, StartError> {

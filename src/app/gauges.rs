@@ -2,7 +2,7 @@
 
 use crate::{
     base::{clock::Clock, metrics, shutdown::Shutdown},
-    store::{Db, Dialect},
+    store::Db,
 };
 use std::{path::PathBuf, time::Duration};
 
@@ -20,8 +20,6 @@ impl Gauges {
     }
 
     pub(super) fn start(self, shutdown: &Shutdown) {
-        // On SQLite there is one process, so every hint arrives; on PostgreSQL nothing listens yet and the poll is all there is.
-        metrics::WAKEUP_LISTENER_UP.set(&[], if self.db.dialect() == Dialect::Sqlite { 1.0 } else { 0.0 });
         self.tick();
         let soft = shutdown.soft().clone();
         shutdown.spawn("process gauges", async move {

@@ -165,10 +165,10 @@ async fn look_up(core: &Core, tries: &Arc<[Try]>, expires: Monotonic, cause: sto
     let mut outage = Outage::default();
     let mut wait = outage.note(core, "claiming", &cause);
     loop {
-        let tokens: Arc<[LeaseToken]> = tries.iter().map(|one| one.token).collect();
+        let leases: Arc<[_]> = tries.iter().map(|one| (one.wanted.task_id, one.token)).collect();
         let work = store::work(move |tx| {
-            let tokens = Arc::clone(&tokens);
-            async move { task::held(tx, &tokens).await }.boxed()
+            let leases = Arc::clone(&leases);
+            async move { task::held(tx, &leases).await }.boxed()
         });
         match core.db.read("claim_look_up", work).await {
             Ok(held) if held.is_empty() => return Err(cause),

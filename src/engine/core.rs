@@ -1,6 +1,8 @@
 //! What every part of the engine shares: configuration, database, clock, executors, and the places where the parts meet.
 
-use super::{Hub, TaskExecutor, endings::Endings, leases::Leases, relay::Handover, transport::Transport};
+use super::{
+    Hub, TaskExecutor, endings::Endings, leases::Leases, others::Others, outage::Complaints, relay::Handover, transport::Transport,
+};
 use crate::{
     base::{clock::Clock, config, entropy::Entropy, shutdown::Shutdown},
     domain::{
@@ -79,6 +81,8 @@ pub(super) struct Core {
     pub(super) executors: HashMap<Kind, Arc<dyn TaskExecutor>>,
     pub(super) transport: Arc<dyn Transport>,
     pub(super) handover: Handover,
+    pub(super) others: Others,
+    pub(super) complaints: Complaints,
     pub(super) leases: Leases,
     pub(super) endings: Endings,
     pub(super) hub: Hub,
@@ -115,7 +119,7 @@ impl Core {
         }
     }
 
-    /// Tells everyone in this process who waits for the task; after the commit.
+    /// Tells everyone who waits for the task; after the commit.
     pub(super) fn tell(&self, task: &Task) {
         self.hub.tell(task);
     }

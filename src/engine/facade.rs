@@ -9,6 +9,9 @@ use super::{
     janitor::Janitor,
     keeper::Keeper,
     leases::Leases,
+    listener::Listener,
+    others::Others,
+    outage::Complaints,
     relay::{Handover, Relay},
     replay,
     rescuer::Rescuer,
@@ -93,6 +96,7 @@ impl Engine {
             Some(options) => spawn(&core, "lease keeper", move |core| Keeper::run_apart(core, options.clone())),
             None => spawn(&core, "lease keeper", |core| Keeper::shared(core).run()),
         }
+        spawn(&core, "listener", |core| Listener::new(core).run());
         spawn(&core, "timekeeper", |core| Timekeeper::new(core).run());
         spawn(&core, "rescuer", |core| Rescuer::new(core).run());
         spawn(&core, "completion hub", |core| core.hub.clone().run(core.shutdown.clone()));
@@ -103,10 +107,12 @@ impl Engine {
 
     /// Everything made, nothing running.
     pub(super) fn at_rest(parts: Parts, shutdown: &Shutdown) -> (Self, Arc<Core>, mpsc::Receiver<outbox::Outgoing>) {
-        let (handover, handed) = Handover::new();
+        let others = Others::default();
+        let (handover, handed) = Handover::new(others.clone());
+        let complaints = Complaints::new(parts.clock.clone());
         let worker_id: WorkerId = parts.entropy.id(parts.clock.now());
         let core = Core {
-            hub: Hub::new(parts.db.clone(), parts.clock.clone(), parts.poll_interval),
+            hub: Hub::new(parts.db.clone(), parts.clock.clone(), parts.poll_interval, others.clone(), complaints.clone()),
             permits: Arc::new(Semaphore::new(parts.config.max_running)),
             config: parts.config,
             grace: parts.grace,
@@ -116,6 +122,8 @@ impl Engine {
             executors: parts.executors,
             transport: parts.transport,
             handover,
+            others,
+            complaints,
             leases: Leases::default(),
             endings: Endings::default(),
             pending: Pending::default(),

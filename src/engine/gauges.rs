@@ -23,19 +23,14 @@ impl Gauges {
     }
 
     pub(super) async fn run(self) {
-        let mut outage = super::outage::Outage::default();
         let mut finished_at: Option<Monotonic> = None;
         loop {
             let now = self.core.clock.monotonic();
             let count_finished = finished_at.is_none_or(|at| now.since(at) >= COUNT_FINISHED);
             match self.tick(count_finished).await {
-                Ok(()) => {
-                    outage.over();
-                    if count_finished {
-                        finished_at = Some(now);
-                    }
-                }
-                Err(error) => outage.log(&self.core.clock, "gauges", &error),
+                Ok(()) if count_finished => finished_at = Some(now),
+                Ok(()) => {}
+                Err(error) => self.core.complaints.log("gauges", &error),
             }
             tokio::select! {
                 () = self.core.clock.sleep(self.core.jittered(REFRESH, 0.2)) => {}

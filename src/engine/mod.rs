@@ -18,6 +18,8 @@ pub mod hub;
 mod janitor;
 mod keeper;
 mod leases;
+mod listener;
+mod others;
 mod outage;
 mod relay;
 mod replay;

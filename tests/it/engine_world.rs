@@ -113,7 +113,7 @@ impl Setup {
     fn parts(self, database: &TestDatabase, db: Db) -> Parts {
         // As the service does it: on PostgreSQL the lease keeper has a connection of its own.
         let lease_store = (self.own_lease_thread && database.dialect == Dialect::Postgres).then(|| protocol_bridge::store::Options {
-            max_connections: 1,
+            max_connections: 2,
             migrate: false,
             ..database.options(self.clock.clone(), self.entropy.clone())
         });

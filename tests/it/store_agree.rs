@@ -190,8 +190,8 @@ impl World {
                 operation!(tx, [leases, until], async { Ok::<_, Error>(sorted(task::renew(tx, &leases, until).await?)) })
             }
             4 => {
-                let tokens = vec![self.lease().1, self.lease().1];
-                operation!(tx, [tokens], async { Ok::<_, Error>(sorted(task::held(tx, &tokens).await?)) })
+                let leases = vec![self.lease(), self.lease()];
+                operation!(tx, [leases], async { Ok::<_, Error>(sorted(task::held(tx, &leases).await?)) })
             }
             _ => {
                 let limit = self.rng.random_range(1..5);

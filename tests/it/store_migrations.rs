@@ -68,8 +68,14 @@ on_both_databases! {
 #[tokio::test(flavor = "multi_thread")]
 async fn strange_urls_are_refused() {
     for url in ["mysql://localhost/x", "/var/lib/x.db", "sqlite::memory:"] {
-        let options =
-            Options { url: url.to_owned(), max_connections: 1, migrate: true, clock: Clock::system(), entropy: Entropy::seeded(1) };
+        let options = Options {
+            url: url.to_owned(),
+            listen_url: None,
+            max_connections: 1,
+            migrate: true,
+            clock: Clock::system(),
+            entropy: Entropy::seeded(1),
+        };
         assert!(matches!(Db::open(options).await, Err(Error::Schema(_))), "{url}");
     }
 }
@@ -79,7 +85,7 @@ async fn sqlite_makes_its_folder() {
     let folder = tempfile::TempDir::new().expect("a folder");
     let path = folder.path().join("not/yet/there/bridge.db");
     let url = format!("sqlite:{}", path.display());
-    let options = Options { url, max_connections: 1, migrate: true, clock: Clock::system(), entropy: Entropy::seeded(1) };
+    let options = Options { url, listen_url: None, max_connections: 1, migrate: true, clock: Clock::system(), entropy: Entropy::seeded(1) };
     Db::open(options).await.expect("it opens").close().await;
     assert!(path.exists());
     let left: Vec<_> =

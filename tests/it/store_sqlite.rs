@@ -226,7 +226,7 @@ async fn count_settings(tx: &mut protocol_bridge::store::Tx<'_>) -> Result<i64, 
         protocol_bridge::store::Tx::Sqlite(connection) => {
             Ok(sqlx::query_scalar("SELECT count(*) FROM setting").fetch_one(&mut **connection).await?)
         }
-        protocol_bridge::store::Tx::Postgres(_) => unreachable!("a test of SQLite"),
+        protocol_bridge::store::Tx::Postgres(..) => unreachable!("a test of SQLite"),
     }
 }
 

@@ -43,6 +43,11 @@ impl TestDatabase {
         Self { url: format!("{cluster}/{name}"), dialect: Dialect::Postgres, data_dir }
     }
 
+    /// The same database by another way (a proxy, a pooler), with a folder of its own.
+    pub fn by_way_of(&self, url: String) -> Self {
+        Self { url, dialect: self.dialect, data_dir: TempDir::new().expect("a folder") }
+    }
+
     /// One more of the same kind.
     pub async fn another(&self) -> Self {
         match self.dialect {
@@ -52,7 +57,7 @@ impl TestDatabase {
     }
 
     pub fn options(&self, clock: Clock, entropy: Entropy) -> Options {
-        Options { url: self.url.clone(), max_connections: 8, migrate: true, clock, entropy }
+        Options { url: self.url.clone(), listen_url: None, max_connections: 8, migrate: true, clock, entropy }
     }
 
     /// Opens the store, migrated.
