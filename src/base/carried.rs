@@ -95,7 +95,7 @@ mod tests {
 
     /// Asked one millisecond before `passed`, answered one after it.
     fn reading(theirs: Timestamp, passed: Duration) -> Reading {
-        Reading { asked: passed - MILLISECOND, theirs, answered: passed + MILLISECOND }
+        Reading { asked: passed.saturating_sub(MILLISECOND), theirs, answered: passed + MILLISECOND }
     }
 
     #[test]

@@ -124,7 +124,9 @@ async fn write_batch(core: &Core, batch: Vec<Waiting>) {
         }
         Err(error) => {
             let error = Arc::new(error);
-            tells.into_iter().for_each(|tell| drop(tell.send(Err(store::Error::Together(Arc::clone(&error))))));
+            for tell in tells {
+                let _ = tell.send(Err(store::Error::Together(Arc::clone(&error))));
+            }
         }
     }
 }

@@ -26,7 +26,7 @@ struct Inner {
 #[derive(Debug)]
 enum Backend {
     Sqlite(Sqlite),
-    Postgres(Postgres),
+    Postgres(Box<Postgres>),
 }
 
 /// Which of the two databases.
@@ -78,7 +78,7 @@ impl Db {
         let tasks = Tasks::default();
         let backend = match options.url.split_once(':').map(|(scheme, _)| scheme) {
             Some("sqlite") => Backend::Sqlite(Sqlite::open(&options, tasks.clone()).await?),
-            Some("postgres" | "postgresql") => Backend::Postgres(Postgres::open(&options, tasks.clone()).await?),
+            Some("postgres" | "postgresql") => Backend::Postgres(Box::new(Postgres::open(&options, tasks.clone()).await?)),
             _ => return Err(Error::Schema("a database URL starts with sqlite: or postgres://".to_owned())),
         };
         Ok(Self(Arc::new(Inner { backend, faults: Faults::default(), clock: options.clock, tasks })))

@@ -132,7 +132,7 @@ pub async fn claim_due(tx: &mut Tx<'_>, claim: RelayClaim, now: Timestamp, limit
         .bind(i64::try_from(limit).unwrap_or(i64::MAX))
         .fetch_all(connection)
         .await
-        .map(|rows| rows.iter().map(|row| Outgoing::read(row)).collect()))?;
+        .map(|rows| rows.iter().map(Outgoing::read).collect()))?;
     let readable = rows.into_iter().filter_map(|row| match row {
         Ok(row) => Some(row),
         Err(error) => {

@@ -125,7 +125,7 @@ impl Postgres {
     }
 
     pub(super) async fn wakeups(&self) -> Result<Wakeups> {
-        Wakeups::open(self.sessions.listening()).await
+        Box::pin(Wakeups::open(self.sessions.listening())).await
     }
 
     pub(super) fn in_use(&self) -> u32 {

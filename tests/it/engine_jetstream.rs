@@ -121,8 +121,11 @@ async fn three_nodes_run_a_thousand_tasks_once_each() {
     })
     .await;
     eventually(LIMIT, "the stream is empty", async || nats.stored().await == 0).await;
-    let runs = runs.lock().unwrap();
-    assert_eq!((runs.len(), runs.values().sum::<u32>()), (1000, 1000), "each ran once");
+    let counted = {
+        let runs = runs.lock().unwrap();
+        (runs.len(), runs.values().sum::<u32>())
+    };
+    assert_eq!(counted, (1000, 1000), "each ran once");
     assert_eq!(database.number("SELECT COUNT(*) FROM attempt WHERE outcome = 'completed'").await, 1000);
     assert_eq!(database.number("SELECT COUNT(*) FROM outbox WHERE published_us IS NULL").await, 0);
     assert!(database.number("SELECT COUNT(DISTINCT worker_id) FROM attempt").await > 1, "more than one of them worked");
@@ -355,7 +358,7 @@ async fn what_is_there_with_other_parameters_is_mended_or_refused_with_words() {
     made.create_consumer(limited).await.unwrap();
     nats.transport(&shutdown).await;
     let config = nats.stream().await.cached_info().config.clone();
-    assert_eq!(config.subjects, [subject.clone()]);
+    assert_eq!(config.subjects, std::slice::from_ref(&subject));
     assert_eq!((config.max_messages, config.discard, config.duplicate_window), (1_000_000, stream::DiscardPolicy::Old, 120 * SECOND));
     assert_eq!(config.description.as_deref(), Some("the operator's own words"), "what is not ours is left alone");
     let config = nats.consumer().await.config;

@@ -45,7 +45,7 @@ async fn fill_the_disk(database: &TestDatabase, db: &Db, full: bool) {
                 .await;
         }
         Dialect::Postgres => {
-            database.execute("DROP TRIGGER no_room ON task; DROP TRIGGER no_room ON setting; DROP FUNCTION no_room()").await
+            database.execute("DROP TRIGGER no_room ON task; DROP TRIGGER no_room ON setting; DROP FUNCTION no_room()").await;
         }
     }
 }

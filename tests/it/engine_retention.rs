@@ -77,7 +77,7 @@ on_both_databases! {
         let (node, ticks) = setup.by_hand(&database, &db);
         let task = done(&node, &ticks, demo("{}"), Status::Completed).await;
         let waiting = node.submit(Submission { run_at: Some(node.clock.now() + FAR + FAR), ..demo("{}") }).await;
-        node.clock.advance(90 * DAY - SECOND);
+        node.clock.advance((90 * DAY).saturating_sub(SECOND));
         ticks.clean().await.unwrap();
         assert!(is_there(&node, task.id).await, "its messages are gone, but not yet the task");
         assert_eq!(database.number("SELECT COUNT(*) FROM outbox WHERE published_us IS NOT NULL").await, 0);
@@ -129,7 +129,7 @@ on_both_databases! {
             id(&database, number(1)),
         ))
         .await;
-        node.clock.advance(7 * DAY - SECOND);
+        node.clock.advance((7 * DAY).saturating_sub(SECOND));
         ticks.clean().await.unwrap();
         assert!(is_there(&node, keyed.id).await && is_there(&node, told.id).await);
         let again = node.engine.submit(with_key(demo("{}"), "key", "same"), None).await.unwrap();
@@ -157,7 +157,7 @@ on_both_databases! {
             ))
             .await;
         }
-        node.clock.advance(30 * DAY - SECOND);
+        node.clock.advance((30 * DAY).saturating_sub(SECOND));
         ticks.clean().await.unwrap();
         assert_eq!(database.number("SELECT COUNT(*) FROM event").await, 4);
         node.clock.advance(2 * SECOND);

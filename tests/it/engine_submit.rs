@@ -103,7 +103,7 @@ on_both_databases! {
         node.reaches(past.id, Status::Completed).await;
         ticks.count().await.unwrap();
         let wait = years.next_attempt_at.since(node.clock.now());
-        node.clock.advance(wait - SECOND);
+        node.clock.advance(wait.saturating_sub(SECOND));
         assert_eq!((ticks.relay().await.unwrap(), ticks.claim_due().await.unwrap()), (0, 0), "not a second earlier");
         node.clock.advance(SECOND);
         assert_eq!((ticks.relay().await.unwrap(), ticks.consume().await.unwrap()), (1, 1));

@@ -68,12 +68,12 @@ impl Stage {
     }
 
     fn enter(&self, node: usize, task: &Task) -> (Seat, mpsc::UnboundedReceiver<Cue>) {
-        let (cues, cued) = mpsc::unbounded_channel();
+        let (cues, heard) = mpsc::unbounded_channel();
         let mut inner = self.lock();
         inner.entered += 1;
         let number = inner.entered;
         inner.actors.insert(number, Actor { node, task: task.id, claim_no: task.claim_no, cues });
-        (Seat { stage: self.clone(), number }, cued)
+        (Seat { stage: self.clone(), number }, heard)
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -80,10 +80,12 @@ fn read(body: Value) -> Result<ReplayMany, Problem> {
     Ok(ReplayMany { filter, from_phase, cursor, limit, dry_run })
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the shape that a field's reader has")]
 fn boolean(value: Value) -> Result<bool, String> {
     value.as_bool().ok_or_else(|| format!("has to be true or false, not {}", kind_of(&value)))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the shape that a field's reader has")]
 fn limit(value: Value) -> Result<usize, String> {
     let number = value.as_u64().and_then(|number| usize::try_from(number).ok());
     number.filter(|number| (1..=MAX_LIMIT).contains(number)).ok_or_else(|| format!("has to be a number from 1 to {MAX_LIMIT}"))

@@ -121,7 +121,7 @@ impl JetStream {
                 biased;
                 said = pull.next(&self.link) => match said {
                     Said::Message(first) => {
-                        let mut messages = vec![first];
+                        let mut messages = vec![*first];
                         while messages.len() < limit
                             && let Some(message) = pull.come(&self.link)
                         {

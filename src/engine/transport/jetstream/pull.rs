@@ -30,7 +30,7 @@ pub(super) struct Pull {
 
 /// What the inbox said.
 pub(super) enum Said {
-    Message(Message),
+    Message(Box<Message>),
     /// The request is over; NATS has nothing.
     Nothing,
     /// Something is wrong with the consumer.
@@ -82,7 +82,7 @@ impl Pull {
         loop {
             let next = self.subscriber.next().now_or_never()?;
             if let Said::Message(message) = self.read(link, next) {
-                return Some(message);
+                return Some(*message);
             }
             // A status; if it is a bad one the next request meets it again.
             if self.open == 0 {
@@ -99,7 +99,7 @@ impl Pull {
         match message.status.unwrap_or(StatusCode::OK) {
             StatusCode::OK => {
                 self.open = self.open.saturating_sub(1);
-                Said::Message(Message { message, context: link.context.clone() })
+                Said::Message(Box::new(Message { message, context: link.context.clone() }))
             }
             StatusCode::TIMEOUT | StatusCode::NOT_FOUND => {
                 self.open = 0;
