@@ -256,7 +256,7 @@ impl App {
             self.shutdown.force();
         }
         self.close().await;
-        if let Some(name) = self.engine.failed() {
+        if let Some(name) = self.shutdown.failed() {
             return Ended::GaveUp(name);
         }
         if in_time { Ended::Drained } else { Ended::Stopped }

@@ -1,10 +1,11 @@
 //! Gauges about the process and its machine, refreshed by one loop.
 
 use crate::{
-    base::{clock::Clock, disk::FreeSpace, metrics, shutdown::Shutdown},
+    base::{clock::Clock, disk::FreeSpace, metrics, shutdown::Shutdown, supervisor},
     store::Db,
 };
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
+use tokio_util::sync::CancellationToken;
 
 const REFRESH: Duration = Duration::from_secs(5);
 
@@ -21,15 +22,17 @@ impl Gauges {
 
     pub(super) fn start(self, shutdown: &Shutdown) {
         self.tick();
-        let soft = shutdown.soft().clone();
-        shutdown.spawn("process gauges", async move {
-            loop {
-                tokio::select! {
-                    () = self.clock.sleep(REFRESH) => self.tick(),
-                    () = soft.cancelled() => return,
-                }
+        let (clock, gauges, soft) = (self.clock.clone(), Arc::new(self), shutdown.soft().clone());
+        supervisor::spawn(&clock, shutdown, "process gauges", move || Arc::clone(&gauges).run(soft.clone()));
+    }
+
+    async fn run(self: Arc<Self>, soft: CancellationToken) {
+        loop {
+            tokio::select! {
+                () = self.clock.sleep(REFRESH) => self.tick(),
+                () = soft.cancelled() => return,
             }
-        });
+        }
     }
 
     fn tick(&self) {

@@ -11,5 +11,6 @@ pub mod jq;
 pub mod limits;
 pub mod metrics;
 pub mod shutdown;
+pub mod supervisor;
 pub mod telemetry;
 pub mod tls;

@@ -1,6 +1,9 @@
 //! Two tokens and a tracker: *soft* means finish what you do and take nothing new, *hard* means stop now; whoever is spawned is waited for.
 
-use std::future::Future;
+use std::{
+    future::Future,
+    sync::{Arc, OnceLock},
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument as _;
 
@@ -10,6 +13,7 @@ pub struct Shutdown {
     soft: CancellationToken,
     hard: CancellationToken,
     tracker: TaskTracker,
+    failed: Arc<OnceLock<&'static str>>,
 }
 
 impl Shutdown {
@@ -40,6 +44,18 @@ impl Shutdown {
         // Hard first: nobody is to see a drain that it has time for.
         self.hard.cancel();
         self.soft.cancel();
+    }
+
+    /// Asks everything to stop now, because of this loop.
+    pub fn fail(&self, name: &'static str) {
+        let _ = self.failed.set(name);
+        self.force();
+    }
+
+    /// The loop whose panics ended the process, if one did.
+    #[must_use]
+    pub fn failed(&self) -> Option<&'static str> {
+        self.failed.get().copied()
     }
 
     /// Spawns a task with a name for logs; [`Shutdown::finished`] waits for it.

@@ -5,7 +5,7 @@
 //! counts, never the fact of a call. Names that nobody proved are bounded: beyond [`MAX_CLAIMED_NAMES`] they are all `other`, so nobody can fill the table.
 
 use crate::{
-    base::{clock::Clock, metrics, shutdown::Shutdown},
+    base::{clock::Clock, metrics, shutdown::Shutdown, supervisor},
     callers::{
         Callers, Identity,
         report::{Account, Report},
@@ -21,6 +21,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
+use tokio_util::sync::CancellationToken;
 
 /// How many names that were only claimed are kept apart.
 const MAX_CLAIMED_NAMES: usize = 500;
@@ -83,23 +84,25 @@ impl Ledger {
             }
         }
         let (ledger, soft) = (self.clone(), shutdown.soft().clone());
-        shutdown.spawn("ledger", async move {
-            let clock = &ledger.0.clock;
-            let (mut loaded, mut refresh) = (false, clock.monotonic());
-            while !soft.is_cancelled() {
-                loaded = loaded || ledger.load().await;
-                ledger.flush().await;
-                if clock.monotonic() >= refresh {
-                    ledger.show_verdict().await;
-                    refresh = clock.monotonic() + REFRESH;
-                }
-                tokio::select! {
-                    () = clock.sleep(INTERVAL) => {}
-                    () = soft.cancelled() => {}
-                }
+        supervisor::spawn(&self.0.clock, shutdown, "ledger", move || ledger.clone().run(soft.clone()));
+    }
+
+    async fn run(self, soft: CancellationToken) {
+        let clock = &self.0.clock;
+        let (mut loaded, mut refresh) = (false, clock.monotonic());
+        while !soft.is_cancelled() {
+            loaded = loaded || self.load().await;
+            self.flush().await;
+            if clock.monotonic() >= refresh {
+                self.show_verdict().await;
+                refresh = clock.monotonic() + REFRESH;
             }
-            ledger.flush().await;
-        });
+            tokio::select! {
+                () = clock.sleep(INTERVAL) => {}
+                () = soft.cancelled() => {}
+            }
+        }
+        self.flush().await;
     }
 
     /// Notes since when the ledger watches, once and for all replicas, and restores what only the database knows after a restart. Answers whether it could.

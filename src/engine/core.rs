@@ -20,7 +20,7 @@ use std::{
     collections::HashMap,
     fmt,
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -102,8 +102,6 @@ pub(super) struct Core {
     pub(super) disk: Option<FreeSpace>,
     pub(super) shutdown: Shutdown,
     pub(super) worker_id: WorkerId,
-    /// The loop that ended the process, if one did.
-    pub(super) failed: OnceLock<&'static str>,
 }
 
 impl Core {

@@ -18,11 +18,10 @@ use super::{
     replay, replay_many,
     rescuer::Rescuer,
     submit,
-    supervisor::supervise,
     timekeeper::Timekeeper,
 };
 use crate::{
-    base::shutdown::Shutdown,
+    base::{shutdown::Shutdown, supervisor},
     domain::{
         audit::{Author, Entry},
         cursor::{Cursor, Page},
@@ -35,7 +34,7 @@ use crate::{
 use futures::{FutureExt as _, future::BoxFuture};
 use std::{
     fmt,
-    sync::{Arc, OnceLock},
+    sync::Arc,
 };
 use tokio::sync::{Semaphore, mpsc};
 
@@ -139,7 +138,6 @@ impl Engine {
             disk: parts.disk,
             shutdown: shutdown.clone(),
             worker_id,
-            failed: OnceLock::new(),
         };
         let core = Arc::new(core);
         (Self(Arc::clone(&core)), core, handed)
@@ -149,12 +147,6 @@ impl Engine {
     #[must_use]
     pub fn supports(&self, kind: Kind) -> bool {
         self.0.executors.contains_key(&kind)
-    }
-
-    /// The loop whose panics ended the process, if one did.
-    #[must_use]
-    pub fn failed(&self) -> Option<&'static str> {
-        self.0.failed.get().copied()
     }
 
     /// This process as a worker: random per start.
@@ -305,9 +297,6 @@ fn spawn<F>(core: &Arc<Core>, name: &'static str, start: impl Fn(Arc<Core>) -> F
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let supervised = Arc::clone(core);
-    core.shutdown.spawn(name, async move {
-        let core = Arc::clone(&supervised);
-        supervise(supervised, name, move || start(Arc::clone(&core))).await;
-    });
+    let shared = Arc::clone(core);
+    supervisor::spawn(&core.clock, &core.shutdown, name, move || start(Arc::clone(&shared)));
 }

@@ -29,7 +29,6 @@ mod replay_many;
 mod rescuer;
 pub mod submission;
 mod submit;
-mod supervisor;
 pub mod ticks;
 mod timekeeper;
 pub mod transport;

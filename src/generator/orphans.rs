@@ -13,6 +13,7 @@ use crate::{
         clock::{Clock, Monotonic},
         entropy::Entropy,
         shutdown::Shutdown,
+        supervisor,
     },
     domain::time::Timestamp,
     store::{self, Db, document, setting, step_cache},
@@ -23,6 +24,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
+use tokio_util::sync::CancellationToken;
 
 const PERIOD: Duration = Duration::from_hours(1);
 const YOUNG: Duration = Duration::from_hours(24);
@@ -62,21 +64,23 @@ impl Orphans {
 
     /// Looks every hour, not in step with other replicas, until the process drains.
     pub fn start(self, shutdown: &Shutdown) {
-        let soft = shutdown.soft().clone();
-        shutdown.spawn("orphaned blobs", async move {
-            loop {
-                let wait = PERIOD + PERIOD.mul_f64(self.entropy.fraction() / 4.0);
-                tokio::select! {
-                    () = self.clock.sleep(wait) => {}
-                    () = soft.cancelled() => return,
-                }
-                match self.tick().await {
-                    Ok(0) => {}
-                    Ok(blobs) => tracing::info!(blobs, "blobs that nothing refers to are deleted"),
-                    Err(error) => tracing::warn!(%error, "orphaned blobs cannot be looked for"),
-                }
+        let (clock, orphans, soft) = (self.clock.clone(), Arc::new(self), shutdown.soft().clone());
+        supervisor::spawn(&clock, shutdown, "orphaned blobs", move || Arc::clone(&orphans).run(soft.clone()));
+    }
+
+    async fn run(self: Arc<Self>, soft: CancellationToken) {
+        loop {
+            let wait = PERIOD + PERIOD.mul_f64(self.entropy.fraction() / 4.0);
+            tokio::select! {
+                () = self.clock.sleep(wait) => {}
+                () = soft.cancelled() => return,
             }
-        });
+            match self.tick().await {
+                Ok(0) => {}
+                Ok(blobs) => tracing::info!(blobs, "blobs that nothing refers to are deleted"),
+                Err(error) => tracing::warn!(%error, "orphaned blobs cannot be looked for"),
+            }
+        }
     }
 
     /// One look; answers how many blobs were deleted.

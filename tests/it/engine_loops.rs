@@ -60,12 +60,12 @@ on_both_databases! {
         let node = setup.start(&database, &db);
         let task = node.submit(demo("{}")).await;
         node.reaches(task.id, Status::Completed).await;
-        assert_eq!(node.engine.failed(), None);
+        assert_eq!(node.shutdown.failed(), None);
         assert_eq!(metric("loop_panics_total"), 2);
         node.kill().await;
         let node = Setup::new().with_transport(Panicking::times(3)).start(&database, &db);
         within(LIMIT, "the process is told to end", node.shutdown.hard().cancelled()).await;
-        assert_eq!(node.engine.failed(), Some("consumer"));
+        assert_eq!(node.shutdown.failed(), Some("consumer"));
         within(LIMIT, "everything ends", node.shutdown.finished()).await;
     }
 

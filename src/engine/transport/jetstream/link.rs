@@ -10,6 +10,7 @@ use crate::base::{
     config::{NatsLogin, NatsServers},
     metrics,
     shutdown::Shutdown,
+    supervisor,
 };
 use async_nats::{
     Client, ConnectOptions, Event,
@@ -126,10 +127,13 @@ impl Link {
     /// Keeps it up for as long as new work is taken.
     pub(super) fn keep_up(self: &Arc<Self>, shutdown: &Shutdown) {
         let (link, soft) = (Arc::clone(self), shutdown.soft().clone());
-        shutdown.spawn("nats", async move {
-            tokio::select! {
-                () = link.run() => {}
-                () = soft.cancelled() => {}
+        supervisor::spawn(&self.clock, shutdown, "nats", move || {
+            let (link, soft) = (Arc::clone(&link), soft.clone());
+            async move {
+                tokio::select! {
+                    () = link.run() => {}
+                    () = soft.cancelled() => {}
+                }
             }
         });
     }

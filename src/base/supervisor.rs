@@ -1,16 +1,23 @@
 //! Keeps loops running: one that panics is counted and started again; three times in a minute end the process, because something is wrong that restarting does
 //! not mend, and another replica or the next start may do better.
 
-use super::core::Core;
-use crate::base::metrics;
+use super::{clock::Clock, metrics, shutdown::Shutdown};
 use futures::FutureExt as _;
-use std::{collections::VecDeque, future::Future, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{collections::VecDeque, future::Future, panic::AssertUnwindSafe, time::Duration};
 
 const PANICS: usize = 3;
 const WITHIN: Duration = Duration::from_mins(1);
 
-/// Runs the loop that `start` gives until it ends by itself.
-pub(super) async fn supervise<F>(core: Arc<Core>, name: &'static str, start: impl Fn() -> F)
+/// Runs the loop that `start` gives in the background until it ends by itself.
+pub fn spawn<F>(clock: &Clock, shutdown: &Shutdown, name: &'static str, start: impl Fn() -> F + Send + Sync + 'static)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (clock, supervised) = (clock.clone(), shutdown.clone());
+    shutdown.spawn(name, async move { supervise(&clock, &supervised, name, start).await });
+}
+
+async fn supervise<F>(clock: &Clock, shutdown: &Shutdown, name: &'static str, start: impl Fn() -> F)
 where
     F: Future<Output = ()>,
 {
@@ -21,15 +28,14 @@ where
             return;
         }
         metrics::LOOP_PANICS.increment(&[]);
-        let now = core.clock.monotonic();
+        let now = clock.monotonic();
         panics.push_back(now);
         while panics.front().is_some_and(|first| now.since(*first) > WITHIN) {
             panics.pop_front();
         }
         if panics.len() >= PANICS {
             tracing::error!(name, "the loop panicked {PANICS} times in a minute; the process ends");
-            let _ = core.failed.set(name);
-            core.shutdown.force();
+            shutdown.fail(name);
             return;
         }
         tracing::error!(name, "the loop panicked and is started again");
