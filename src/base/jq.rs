@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(wrong("{a: .a,\n b: }"), (2, 5));
         assert_eq!(wrong(".a | nonsense"), (1, 6));
         assert_eq!(wrong("{\"я\": $x}"), (1, 7));
-        assert_eq!(wrong("(.a"), (1, 1));
+        assert_eq!(wrong("(.a"), (1, 4));
         assert_eq!(wrong(""), (1, 1));
         assert!(Program::compile("import \"a\" as a; .").is_err(), "there is nowhere to import from");
     }

@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(of("POST /task?x=1 HTTP/1.1\r\nHost: loc"), "POST /task?x=1");
         assert_eq!(of("POST /ta"), "POST /ta");
         for rubbish in ["", "\r\n", "\u{1}\u{2}", "GET", "GET http://x", "ж ж"] {
-            assert!(of(rubbish).ends_with(" /") || of(rubbish).ends_with("http://x"), "{rubbish:?} became {}", of(rubbish));
+            assert!(of(rubbish).ends_with(" /") || of(rubbish).ends_with(" http://x/"), "{rubbish:?} became {}", of(rubbish));
         }
     }
 }
