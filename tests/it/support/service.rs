@@ -61,11 +61,13 @@ impl Service {
         Self::beside(AgendaService::start().await, database, settings, change).await
     }
 
-    /// One more replica on the same database, with a document store of its own beside it.
+    /// One more replica on the same database and the same document store.
     pub async fn replica(&self, settings: &[(&str, &str)], change: impl FnOnce(&mut Config)) -> Self {
         let data_dir = tempfile::tempdir().expect("a folder");
         let database = TestDatabase { url: self.database.url.clone(), dialect: self.database.dialect, data_dir };
-        Self::beside(AgendaService::start().await, database, settings, change).await
+        let documents = self.database.data_dir.path().join("data").join("documents").display().to_string();
+        let settings: Vec<_> = settings.iter().copied().chain([("DOCUMENTS__STORE", documents.as_str())]).collect();
+        Self::beside(AgendaService::start().await, database, &settings, change).await
     }
 
     async fn beside(agendas: AgendaService, database: TestDatabase, settings: &[(&str, &str)], change: impl FnOnce(&mut Config)) -> Self {
