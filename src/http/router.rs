@@ -7,9 +7,9 @@ use super::{
     observe::observe,
     openapi,
     routes::{
-        agenda_tasks, agendas, cancel_task, check_agenda, create_task, dead_letters, document, list_tasks, livez, merge_by_agenda, metrics,
-        migration_page, openapi_json, problem_page, protocol, protocols, readyz, replay, show_task, submit_task, task_events, task_result,
-        task_status,
+        agenda_tasks, agendas, cancel_task, check_agenda, create_task, dead_letters, docs_page, document, list_tasks, livez,
+        merge_by_agenda, metrics, migration_page, openapi_json, problem_page, protocol, protocols, readyz, replay, show_task, submit_task,
+        task_events, task_result, task_status,
     },
 };
 use axum::{
@@ -49,7 +49,10 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(livez::livez))
         .routes(routes!(readyz::readyz))
         .routes(routes!(openapi_json::openapi_json))
+        .routes(routes!(problem_page::problems_page))
         .routes(routes!(problem_page::problem_page))
+        .routes(routes!(docs_page::docs_page))
+        .routes(routes!(docs_page::docs_file))
         .routes(routes!(migration_page::migration_page))
 }
 
@@ -68,5 +71,5 @@ async fn no_such_route(State(api): State<Api>, request: Request) -> Problem {
     if request.uri().path().starts_with(legacy_headers::PREFIX) {
         return merge_by_agenda::not_an_agenda_id(&api, &request);
     }
-    Problem::request(RequestProblem::NotFound, "There is no such address; GET /openapi.json lists what there is.")
+    Problem::request(RequestProblem::NotFound, "There is no such address; GET /docs shows what there is.")
 }

@@ -38,7 +38,7 @@ on_both_databases! {
         let kinds = [("legacy", Role::Legacy), ("submit", Role::Submit), ("read", Role::Read), ("admin", Role::Admin)];
         let service = Service::with(database, &[], |config| config.callers = kinds.iter().map(|(name, role)| caller(name, &[*role])).collect()).await;
         for route in ROUTES {
-            let path = route.path.replace("{agendaId}", "%20").replace("{code}", "internal").replace("{taskId}", "x").replace("{protocolId}", "x").replace("{deadLetterId}", "x");
+            let path = route.path.replace("{agendaId}", "%20").replace("{code}", "internal").replace("{file}", "start.js").replace("{taskId}", "x").replace("{protocolId}", "x").replace("{deadLetterId}", "x");
             let call = || service.request(Method::from_bytes(route.method.as_bytes()).unwrap(), &path);
             let open = route.access == Access::Open;
             for key in [None, Some("wrong")] {

@@ -6,6 +6,7 @@ pub mod cancel_task;
 pub mod check_agenda;
 pub mod create_task;
 pub mod dead_letters;
+pub mod docs_page;
 pub mod document;
 pub mod list_tasks;
 pub mod livez;

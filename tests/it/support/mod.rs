@@ -2,6 +2,7 @@
 
 pub mod agenda_server;
 pub mod agendas;
+pub mod breaking_proxy;
 pub mod databases;
 pub mod nginx;
 pub mod postgres;
@@ -10,6 +11,7 @@ pub mod process;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod server;
 pub mod service;
+pub mod state_machine;
 
 pub use databases::TestDatabase;
 pub(crate) use databases::on_both_databases;
