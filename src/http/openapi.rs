@@ -68,8 +68,7 @@ pub fn document_text(keys_are_needed: bool) -> &'static str {
     static WITH_KEYS: LazyLock<String> = LazyLock::new(|| format!("{:#}", complete()));
     static WITHOUT: LazyLock<String> = LazyLock::new(|| {
         let mut document = complete();
-        let items = document["paths"].as_object_mut().into_iter().flatten().filter_map(|(_, item)| item.as_object_mut());
-        for (_, operation) in items.flatten() {
+        for operation in operations(&mut document) {
             if let Some(ways) = operation.get_mut("security").and_then(Value::as_array_mut) {
                 ways.push(json!({}));
             }
@@ -81,9 +80,20 @@ pub fn document_text(keys_are_needed: bool) -> &'static str {
 
 fn complete() -> Value {
     let mut document = serde_json::to_value(document()).expect("the annotations hold only what JSON can say");
+    for operation in operations(&mut document) {
+        // Summaries are plain text, their doc comments are Markdown.
+        if let Some(summary) = operation.get_mut("summary").filter(|summary| summary.is_string()) {
+            *summary = summary.as_str().unwrap_or_default().replace('`', "").into();
+        }
+    }
     openapi_problems::add(&mut document);
     document["paths"]["/task"]["post"]["callbacks"] = callbacks();
     document
+}
+
+fn operations(document: &mut Value) -> impl Iterator<Item = &mut Value> {
+    let items = document["paths"].as_object_mut().into_iter().flatten().filter_map(|(_, item)| item.as_object_mut());
+    items.flatten().map(|(_, operation)| operation)
 }
 
 /// What is sent to the `callbackUrl` of a submission when its task has ended.

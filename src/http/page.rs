@@ -21,7 +21,7 @@ h2 { font-size: 1.3rem; margin: 2.2rem 0 .6rem; }
 h3 { font-size: 1.08rem; margin: 1.6rem 0 .5rem; }
 p, ul, ol, table, pre { margin: .7rem 0; }
 a { color: var(--link); }
-code { font: .88em/1.5 ui-monospace, 'DejaVu Sans Mono', monospace; background: var(--soft); border-radius: 4px; padding: .1em .3em; overflow-wrap: anywhere; }
+code { font: .88em/1.5 ui-monospace, 'DejaVu Sans Mono', monospace; background: var(--soft); border-radius: 4px; padding: .1em .3em; overflow-wrap: break-word; }
 pre { background: var(--soft); border: 1px solid var(--line); border-radius: 6px; padding: .8rem 1rem; overflow-x: auto; }
 pre code { background: none; padding: 0; overflow-wrap: normal; }
 .table { overflow-x: auto; }
@@ -60,7 +60,7 @@ pub fn linked(text: &str) -> String {
     let mut html = String::new();
     for (index, part) in text.split('"').enumerate() {
         if index % 2 == 1 {
-            html.push_str(&format!("<code>{}</code>", escape(part)));
+            html.extend(["<code>", &escape(part), "</code>"]);
             continue;
         }
         let words = part.split(' ').map(|word| {

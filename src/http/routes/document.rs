@@ -40,6 +40,7 @@ macro_rules! document_route {
             path = $path,
             tag = "protocols",
             operation_id = $operation,
+            summary = concat!("The protocol as ", stringify!($format), "."),
             params(
                 ("protocolId" = Uuid, Path, description = "The protocol."),
                 ("Range" = Option<String>, Header, description = "One range of bytes."),
