@@ -10,17 +10,17 @@ mod start_error;
 
 pub use start_error::StartError;
 
+use crate::bridge::{self, Bridge}; // goes with v1
 use crate::{
     base::{
         build::{COMMIT, VERSION},
         clock::Clock,
         config::{Config, Migrate, Toggle},
         entropy::Entropy,
-        metrics,
+        limits, metrics,
         shutdown::Shutdown,
         tls,
     },
-    bridge::Bridge,
     callers::{Callers, Ledger},
     domain::task::Kind,
     engine::{Demo, Engine, Parts, TaskExecutor, transport},
@@ -36,6 +36,9 @@ use tokio_util::sync::CancellationToken;
 
 /// How long things may take to stop once they have been told to stop at once, and how long a drain may run over its graces.
 const LAST_WAIT: Duration = Duration::from_secs(3);
+
+/// Open files that are not for calls which wait: the database, the agenda source, documents, and everyone who asks how a task stands.
+const RESERVED_FILES: u64 = 256; // goes with v1
 
 /// The running service.
 pub struct App {
@@ -87,6 +90,9 @@ impl App {
         tls::install();
         let metrics = metrics::install()?;
         metrics::BUILD_INFO.set(&[VERSION, COMMIT], 1.0);
+        // goes with v1: begin
+        let presentation = present(&config, &clock).await?;
+        // goes with v1: end
         let lock = lock(&config, &clock).await?;
         let listener = listen(config.http.listen).await?;
         let address = listener.local_addr().map_err(|source| StartError::Listen { address: config.http.listen, source })?;
@@ -113,18 +119,29 @@ impl App {
             },
             &shutdown,
         );
-        let ledger = Ledger::new(db.clone(), clock.clone(), callers.clone());
+        let ledger = Ledger::new(db.clone(), clock.clone(), callers.clone(), config.legacy.quiet_period);
         ledger.start(&shutdown);
         Gauges::new(db.clone(), clock.clone(), config.data_dir.clone()).start(&shutdown);
-        let bridge =
-            Bridge::new(&config.legacy, engine.clone(), generator.clone(), db.clone(), clock.clone(), ledger.clone(), shutdown.clone());
+        // goes with v1: begin
+        let bridge = Bridge::new(bridge::Parts {
+            config: config.legacy.clone(),
+            engine: engine.clone(),
+            generator: generator.clone(),
+            db: db.clone(),
+            clock: clock.clone(),
+            ledger: ledger.clone(),
+            presentation,
+            most_waiters: limits::open_files().map(|files| usize::try_from(files.saturating_sub(RESERVED_FILES)).unwrap_or(usize::MAX)),
+            shutdown: shutdown.clone(),
+        });
+        // goes with v1: end
         let config = Arc::new(config);
         let draining = CancellationToken::new();
         let router = http::router(Api {
             config: Arc::clone(&config),
             engine: engine.clone(),
             generator: generator.clone(),
-            bridge,
+            bridge, // goes with v1
             callers,
             ledger: ledger.clone(),
             database: LastAnswer::now(&clock),
@@ -251,6 +268,19 @@ impl App {
         self.shutdown.force();
     }
 }
+
+// goes with v1: begin
+/// How v1 presents a protocol: `legacy.response` is compiled and tried on a sample.
+///
+/// # Errors
+/// When it cannot be used.
+pub async fn present(config: &Config, clock: &Clock) -> Result<bridge::Presentation, StartError> {
+    let shape = http::shapes::ProtocolResponse::json_of;
+    bridge::Presentation::tried(config.legacy.response.as_deref(), shape, clock.clone())
+        .await
+        .map_err(|error| StartError::Response(error.to_string()))
+}
+// goes with v1: end
 
 /// SQLite has one serving process per data folder; on PostgreSQL there may be many.
 async fn lock(config: &Config, clock: &Clock) -> Result<Option<ServingLock>, StartError> {

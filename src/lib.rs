@@ -6,7 +6,7 @@
 
 pub mod app;
 pub mod base;
-pub mod bridge;
+pub mod bridge; // goes with v1
 pub mod callers;
 pub mod cli;
 pub mod domain;

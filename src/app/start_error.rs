@@ -19,6 +19,8 @@ pub enum StartError {
     Generator(String),
     #[error("the callers cannot be set up: {0}")]
     Callers(String),
+    #[error("legacy.response {0}")] // goes with v1
+    Response(String), // goes with v1
     #[error("the metrics cannot be set up")]
     Metrics(#[from] metrics_exporter_prometheus::BuildError),
 }

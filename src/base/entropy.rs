@@ -31,6 +31,12 @@ impl Entropy {
         Id::from(uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
     }
 
+    /// 256 bits that nobody can guess; from [`Entropy::system`] only.
+    #[must_use]
+    pub fn secret(&self) -> [u8; 32] {
+        self.with(RngExt::random)
+    }
+
     /// Uniform in 0..1, for jitter.
     #[must_use]
     pub fn fraction(&self) -> f64 {

@@ -10,5 +10,11 @@ pub fn raise_open_files() -> Option<u64> {
         // A refusal leaves the old limit, which the return value tells.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
     }
+    open_files()
+}
+
+/// How many files the process may have open; `None`: any number.
+#[must_use]
+pub fn open_files() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }

@@ -126,6 +126,13 @@ pub static LEGACY_LAST_REQUEST: Gauge = gauge(
     &[("caller", Values::AtStart)],
     "Unix time of the caller's last v1 call; 0: never. From the ledger, so it survives restarts.",
 );
+pub static LEGACY_CALLERS_ACTIVE: Gauge = gauge(
+    "legacy_callers_active",
+    &[],
+    "Callers, configured or not, that used v1 within legacy.quiet_period; the same on every replica, take max.",
+);
+pub static LEGACY_REMOVABLE: Gauge =
+    gauge("legacy_removable", &[], "1 when v1 can be removed, as GET /api/migration says; the same on every replica, take min.");
 pub static LEGACY_WAITERS: Gauge = gauge("legacy_waiters", &[], "v1 calls held open now by this process.");
 pub static LEGACY_WAIT: Histogram = histogram("legacy_wait_seconds", &[LEGACY], "How long v1 calls were held, by outcome.");
 pub static TASKS_SUBMITTED: Counter = counter(
@@ -182,6 +189,8 @@ static COUNTERS: &[&Counter] = &[
 ];
 static GAUGES: &[&Gauge] = &[
     &LEGACY_LAST_REQUEST,
+    &LEGACY_CALLERS_ACTIVE,
+    &LEGACY_REMOVABLE,
     &LEGACY_WAITERS,
     &TASKS,
     &TASK_OLDEST_RUNNABLE,

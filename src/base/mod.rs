@@ -1,10 +1,12 @@
 //! Floor 1: what every part stands on: clock, entropy, configuration, metrics, telemetry, shutdown.
 
 pub mod build;
+mod carried;
 pub mod chain;
 pub mod clock;
 pub mod config;
 pub mod entropy;
+pub mod jq;
 pub mod limits;
 pub mod metrics;
 pub mod shutdown;

@@ -2,31 +2,29 @@
 
 use super::owed;
 use crate::{
-    base::shutdown::Shutdown,
+    base::{jq, shutdown::Shutdown},
     domain::{
         ids::{AgendaId, TaskId},
-        protocol::Protocol,
         task::Task,
         time::Timestamp,
     },
     store::{self, Db},
 };
+use std::time::Duration;
 
 /// The outcome, as v1's route puts it into HTTP.
 #[derive(Debug)]
 pub enum Answer {
     /// The task completed, now or earlier.
-    Completed { task: TaskId, protocol: Box<Protocol>, handed_out: HandedOut },
+    Completed { task: TaskId, body: Vec<u8>, handed_out: HandedOut },
     /// It failed for good or was cancelled.
     Failed(Box<Task>),
     /// The deadline passed, or there were too many waiters: the task goes on.
-    StillRunning(Box<Task>),
+    StillRunning { task: Box<Task>, waited: Duration },
     /// This process is about to end and waits no longer; another one does the work.
     Draining(TaskId),
     /// The caller asked not to wait.
     Accepted { task: Box<Task>, joined: bool },
-    /// v1 is closed, to all or to this caller.
-    Gone(Gone),
     /// Not accepted, or accepted and not to be read; repeating is safe either way.
     Refused(Refusal),
 }
@@ -36,8 +34,14 @@ pub enum Answer {
 pub enum Gone {
     /// Stage M3: to all.
     ForAll,
+    /// To this caller, which is configured as one that does not call any more.
+    Retired,
+    /// To this caller, since then.
+    CutOff(Timestamp),
     /// Stage M2: to callers whose name nothing proves.
     Unproved,
+    /// To all, for a while.
+    Brownout { until: Timestamp },
 }
 
 /// Why a call came to nothing.
@@ -48,6 +52,8 @@ pub enum Refusal {
     /// The database did not answer in time.
     TooSlow(Option<TaskId>),
     Store(store::Error, Option<TaskId>),
+    /// The protocol is there, and `legacy.response` gives no body for it.
+    Unpresentable(jq::RunError, TaskId),
 }
 
 impl Answer {
@@ -57,10 +63,9 @@ impl Answer {
         match self {
             Self::Completed { .. } => "completed",
             Self::Failed(_) => "failed",
-            Self::StillRunning(_) => "timeout",
+            Self::StillRunning { .. } => "timeout",
             Self::Draining(_) => "draining",
             Self::Accepted { .. } => "async",
-            Self::Gone(_) => "gone",
             Self::Refused(_) => "refused",
         }
     }

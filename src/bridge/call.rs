@@ -1,8 +1,9 @@
 //! One v1 call from end to end: stage gate, owed answer, join or submit, wait, answer.
 
 use super::{
-    answer::{Answer, HandedOut, Refusal},
+    answer::{Answer, Gone, HandedOut, Refusal},
     owed,
+    presentation::Presentation,
     record::Record,
     stage,
     waiters::Waiters,
@@ -25,6 +26,7 @@ use crate::{
     store::{
         self, Db,
         owed_answer::{self, Owed},
+        task_follower,
     },
 };
 use std::{future::Future, sync::Arc, time::Duration};
@@ -53,93 +55,121 @@ pub struct Call {
 
 /// The bridge; cheap to clone.
 #[derive(Clone)]
-pub struct Bridge {
-    config: Arc<config::Legacy>,
-    engine: Engine,
-    generator: Generator,
-    db: Db,
-    clock: Clock,
-    ledger: Ledger,
+pub struct Bridge(Arc<Inner>);
+
+struct Inner {
+    parts: Parts,
     waiters: Waiters,
-    shutdown: Shutdown,
 }
+
+/// What the bridge is made of.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    pub config: config::Legacy,
+    pub engine: Engine,
+    pub generator: Generator,
+    pub db: Db,
+    pub clock: Clock,
+    pub ledger: Ledger,
+    pub presentation: Presentation,
+    /// How many calls the process can hold; `None`: as many as are configured.
+    pub most_waiters: Option<usize>,
+    pub shutdown: Shutdown,
+}
+
+/// Proof that the stage gate let the caller in.
+#[derive(Debug)]
+pub struct Admitted(());
 
 impl std::fmt::Debug for Bridge {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Bridge").field("config", &self.config).field("waiters", &self.waiters).finish_non_exhaustive()
+        f.debug_struct("Bridge").field("config", &self.0.parts.config).field("waiters", &self.0.waiters).finish_non_exhaustive()
     }
 }
 
 impl Bridge {
     #[must_use]
-    pub fn new(
-        config: &config::Legacy,
-        engine: Engine,
-        generator: Generator,
-        db: Db,
-        clock: Clock,
-        ledger: Ledger,
-        shutdown: Shutdown,
-    ) -> Self {
-        let waiters = Waiters::new(config.max_waiters, config.max_waiters_per_caller.unwrap_or(config.max_waiters));
-        Self { config: Arc::new(config.clone()), engine, generator, db, clock, ledger, waiters, shutdown }
+    pub fn new(parts: Parts) -> Self {
+        let config::Legacy { max_waiters, max_waiters_per_caller, .. } = parts.config;
+        let most = parts.most_waiters.map_or(max_waiters, |most| most.min(max_waiters));
+        let waiters = Waiters::new(most, max_waiters_per_caller.unwrap_or(max_waiters));
+        Self(Arc::new(Inner { parts, waiters }))
+    }
+
+    /// The stage gate. It comes before everything that could be wrong with a call: who is shown out is told so, and not to correct a mistake first.
+    ///
+    /// # Errors
+    /// Why v1 is closed to the caller; [`Bridge::turn_away`] notes that.
+    pub fn admit(&self, identity: &Identity) -> Result<Admitted, Gone> {
+        let Parts { config, clock, .. } = &self.0.parts;
+        stage::gate(config, identity, clock.now()).map_or(Ok(Admitted(())), Err)
     }
 
     /// Carries out a call. Dropping the future, as a client that hangs up does, cancels nothing but the wait.
-    pub async fn call(&self, call: Call) -> Answer {
+    pub async fn call(&self, _admitted: Admitted, call: Call) -> Answer {
         let mut record = self.open(&call.identity, call.agenda_id.as_str(), &call.trace_id, call.since);
         let answer = self.carry_out(&call, &mut record).await;
         record.close(answer.outcome());
         answer
     }
 
+    /// A call that the stage gate did not let in.
+    pub async fn turn_away(&self, identity: &Identity, agenda_id: &str, trace_id: &str, since: Monotonic) {
+        self.came_to_nothing(identity, agenda_id, trace_id, since, "gone").await;
+    }
+
     /// A call that was refused at the door, before it came here: it is logged and counted like every other.
-    pub fn refused_at_the_door(&self, identity: &Identity, agenda_id: &str, trace_id: &str, since: Monotonic) {
+    pub async fn refused_at_the_door(&self, identity: &Identity, agenda_id: &str, trace_id: &str, since: Monotonic) {
+        self.came_to_nothing(identity, agenda_id, trace_id, since, "refused").await;
+    }
+
+    async fn came_to_nothing(&self, identity: &Identity, agenda_id: &str, trace_id: &str, since: Monotonic, outcome: &'static str) {
         let mut record = self.open(identity, agenda_id, trace_id, since);
-        record.refused();
-        record.close("refused");
+        record.refused().await;
+        record.close(outcome);
     }
 
     fn open(&self, identity: &Identity, agenda_id: &str, trace_id: &str, since: Monotonic) -> Record {
-        Record::open(self.ledger.clone(), self.clock.clone(), self.shutdown.clone(), identity, agenda_id, trace_id, since)
+        let Parts { ledger, clock, shutdown, .. } = &self.0.parts;
+        Record::open(ledger.clone(), clock.clone(), shutdown.clone(), identity, agenda_id, trace_id, since)
     }
 
     async fn carry_out(&self, call: &Call, record: &mut Record) -> Answer {
-        if let Some(gone) = stage::gate(self.config.stage, &call.identity.caller) {
-            record.refused();
-            return Answer::Gone(gone);
-        }
-        let deadline = call.since + call.wait.unwrap_or(self.config.timeout).min(self.config.timeout);
+        let Parts { config, engine, .. } = &self.0.parts;
+        let waited = call.wait.unwrap_or(config.timeout).min(config.timeout);
+        let deadline = call.since + waited;
         let patience = call.since + STORE_PATIENCE;
 
         if !call.fresh {
             match self.owed(call, deadline, patience, record).await {
                 Ok(None) => {}
                 Ok(Some((owed, protocol))) => {
-                    record.answered_from(owed.task);
-                    return self.completed(owed.task, owed.finished_at, protocol, record);
+                    record.answered_from(owed.task).await;
+                    return self.completed(owed.task, owed.finished_at, protocol, record).await;
                 }
-                Err(refusal) => return refuse(record, refusal),
+                Err(refusal) => return refuse(record, refusal).await,
             }
         }
 
-        let submitted = match self.within(patience, self.engine.submit(submission(call), Some(effect(call, record)))).await {
+        let submitted = match self.within(patience, engine.submit(submission(call), Some(effect(call, record)))).await {
             Some(Ok(submitted)) => submitted,
-            Some(Err(SubmitError::Overloaded)) => return refuse(record, Refusal::Overloaded),
-            Some(Err(SubmitError::Store(error))) => return refuse(record, Refusal::Store(error, None)),
+            Some(Err(SubmitError::Overloaded)) => return refuse(record, Refusal::Overloaded).await,
+            Some(Err(SubmitError::Store(error))) => return refuse(record, Refusal::Store(error, None)).await,
             // A v1 call carries no key.
             Some(Err(SubmitError::KeyReused)) => unreachable!("the bridge submits without an idempotency key"),
-            None => return refuse(record, Refusal::TooSlow(None)),
+            None => return refuse(record, Refusal::TooSlow(None)).await,
         };
         let Submitted { task, joined } = submitted;
         record.committed_with(task.id);
         if call.respond_async {
             return Answer::Accepted { task: Box::new(task), joined };
         }
-        let Some(_place) = self.waiters.enter(record.name()) else { return Answer::StillRunning(Box::new(task)) };
-        match self.engine.hub().wait(task.id, WaitFor::Finish, deadline).await {
+        let Some(_place) = self.0.waiters.enter(record.name()) else {
+            return Answer::StillRunning { task: Box::new(task), waited: Duration::ZERO };
+        };
+        match engine.hub().wait(task.id, WaitFor::Finish, deadline).await {
             Ok(Waited::Reached(task)) => self.finished(task, record).await,
-            Ok(Waited::Deadline(task)) => Answer::StillRunning(Box::new(task)),
+            Ok(Waited::Deadline(task)) => Answer::StillRunning { task: Box::new(task), waited },
             Ok(Waited::Draining(task)) => Answer::Draining(task.id),
             Ok(Waited::Unknown) => Answer::Refused(Refusal::Store(
                 store::Error::Corrupt { table: "task", column: "id", row: task.id.to_string(), reason: "the task is gone".to_owned() },
@@ -147,7 +177,7 @@ impl Bridge {
             )),
             Err(error) => {
                 tracing::warn!(error = &error as &dyn std::error::Error, taskId = %task.id, "the last look before a time-out could not be had");
-                Answer::StillRunning(Box::new(task))
+                Answer::StillRunning { task: Box::new(task), waited }
             }
         }
     }
@@ -160,22 +190,24 @@ impl Bridge {
         patience: Monotonic,
         record: &Record,
     ) -> Result<Option<(Owed, Protocol)>, Refusal> {
-        let finished_after = self.clock.now() - self.config.owed_window;
-        let look = owed::find(&self.db, record.name().to_owned(), call.agenda_id.clone(), finished_after);
+        let Parts { config, generator, db, clock, .. } = &self.0.parts;
+        let finished_after = clock.now() - config.owed_window;
+        let look = owed::find(db, record.name().to_owned(), call.agenda_id.clone(), finished_after);
         let Some(found) = self.within(patience, look).await else { return Err(Refusal::TooSlow(None)) };
         let Some((owed, protocol)) = found.map_err(|error| Refusal::Store(error, None))? else { return Ok(None) };
-        let left = deadline.since(self.clock.monotonic());
-        let unchanged = self.generator.is_unchanged(&protocol, UNCHANGED_PATIENCE.min(left / 2)).await;
+        let left = deadline.since(clock.monotonic());
+        let unchanged = generator.is_unchanged(&protocol, UNCHANGED_PATIENCE.min(left / 2)).await;
         Ok(unchanged.then_some((owed, protocol)))
     }
 
     /// The task has ended.
     async fn finished(&self, task: Task, record: &Record) -> Answer {
+        let Parts { db, clock, shutdown, .. } = &self.0.parts;
         let (Status::Completed, Some(protocol_id)) = (task.status, task.protocol_id) else {
             // Not waited for: the failure is the answer, and the next call drops the row too.
             if let Some(agenda_id) = task.agenda_id.clone() {
-                let (db, name) = (self.db.clone(), record.name().to_owned());
-                self.shutdown.spawn("owed_answer", async move {
+                let (db, name) = (db.clone(), record.name().to_owned());
+                shutdown.spawn("owed_answer", async move {
                     if let Err(error) = owed::forget_unsuccessful(&db, name, agenda_id).await {
                         tracing::debug!(error = &error as &dyn std::error::Error, "rows of an unsuccessful task stay until the next call");
                     }
@@ -183,35 +215,39 @@ impl Bridge {
             }
             return Answer::Failed(Box::new(task));
         };
-        let patience = self.clock.monotonic() + STORE_PATIENCE;
-        match self.within(patience, owed::protocol_of(&self.db, protocol_id, task.id)).await {
-            Some(Ok(protocol)) => self.completed(task.id, task.finished_at.unwrap_or_else(|| self.clock.now()), protocol, record),
+        let patience = clock.monotonic() + STORE_PATIENCE;
+        match self.within(patience, owed::protocol_of(db, protocol_id, task.id)).await {
+            Some(Ok(protocol)) => self.completed(task.id, task.finished_at.unwrap_or_else(|| clock.now()), protocol, record).await,
             Some(Err(error)) => Answer::Refused(Refusal::Store(error, Some(task.id))),
             None => Answer::Refused(Refusal::TooSlow(Some(task.id))),
         }
     }
 
-    fn completed(&self, task: TaskId, finished_at: Timestamp, protocol: Protocol, record: &Record) -> Answer {
+    async fn completed(&self, task: TaskId, finished_at: Timestamp, protocol: Protocol, record: &Record) -> Answer {
+        let Parts { presentation, db, shutdown, .. } = &self.0.parts;
         let handed_out = HandedOut {
-            db: self.db.clone(),
-            shutdown: self.shutdown.clone(),
+            db: db.clone(),
+            shutdown: shutdown.clone(),
             caller: record.name().to_owned(),
             agenda_id: protocol.agenda_id.clone(),
             finished_at,
         };
-        Answer::Completed { task, protocol: Box::new(protocol), handed_out }
+        match presentation.body(protocol).await {
+            Ok(body) => Answer::Completed { task, body, handed_out },
+            Err(error) => Answer::Refused(Refusal::Unpresentable(error, task)),
+        }
     }
 
     async fn within<T>(&self, deadline: Monotonic, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             done = work => Some(done),
-            () = self.clock.sleep_until(deadline) => None,
+            () = self.0.parts.clock.sleep_until(deadline) => None,
         }
     }
 }
 
-fn refuse(record: &mut Record, refusal: Refusal) -> Answer {
-    record.refused();
+async fn refuse(record: &mut Record, refusal: Refusal) -> Answer {
+    record.refused().await;
     Answer::Refused(refusal)
 }
 
@@ -236,9 +272,15 @@ fn effect(call: &Call, record: &Record) -> SubmitEffect {
     let (entry, agenda_id) = (record.entry().clone(), call.agenda_id.clone());
     let now = entry.at();
     let waits = !call.respond_async;
+    let caller = call.identity.caller.name.clone();
     Arc::new(move |tx, submitted| {
         let (entry, agenda_id, task) = (entry.clone(), agenda_id.clone(), submitted.task.id);
+        let joined_anothers = (submitted.task.caller != caller).then(|| caller.clone());
         Box::pin(async move {
+            if let Some(caller) = joined_anothers {
+                // From now on it follows that task as its own.
+                task_follower::note(tx, task, &caller).await?;
+            }
             owed_answer::forget_unsuccessful(tx, entry.name(), &agenda_id).await?;
             if waits {
                 owed_answer::note(tx, entry.name(), &agenda_id, task, now).await?;

@@ -7,9 +7,11 @@
 pub mod answer;
 pub mod call;
 pub mod owed;
+pub mod presentation;
 mod record;
 pub mod stage;
 pub mod waiters;
 
 pub use answer::{Answer, HandedOut, Refusal};
-pub use call::{Bridge, Call};
+pub use call::{Admitted, Bridge, Call, Parts};
+pub use presentation::Presentation;

@@ -9,6 +9,11 @@ use crate::{
     callers::{Identity, Ledger, ledger::Entry},
     domain::ids::TaskId,
 };
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// How long an answer may wait for its call to be on record.
+const LEDGER_PATIENCE: Duration = Duration::from_millis(500);
 
 /// One call's account. Dropped while open, as when a client hangs up, it counts as `disconnected`.
 #[derive(Debug)]
@@ -56,15 +61,25 @@ impl Record {
     }
 
     /// The call is answered from an earlier task: there is no submit to commit with.
-    pub(super) fn answered_from(&mut self, task: TaskId) {
+    pub(super) async fn answered_from(&mut self, task: TaskId) {
         self.warn(Some(task));
-        self.note(false);
+        self.stored().await;
     }
 
     /// The call came to no task.
-    pub(super) fn refused(&mut self) {
+    pub(super) async fn refused(&mut self) {
         self.warn(None);
-        self.note(false);
+        self.stored().await;
+    }
+
+    /// Returns when the call is on record in the database: a caller's only call of the month must not be forgotten if the process dies right after its answer.
+    /// A database that is away keeps nobody waiting for long.
+    async fn stored(&mut self) {
+        let Some(written) = self.note(false) else { return };
+        tokio::select! {
+            _ = written => {}
+            () = self.clock.sleep(LEDGER_PATIENCE) => {}
+        }
     }
 
     pub(super) fn close(mut self, outcome: &'static str) {
@@ -82,12 +97,11 @@ impl Record {
         );
     }
 
-    fn note(&mut self, written: bool) {
+    /// Hands the entry to the ledger; what comes back ends when it is written, if it is to be written at once.
+    fn note(&mut self, written: bool) -> Option<JoinHandle<()>> {
         self.noted = true;
-        if self.ledger.settle(&self.entry, written) {
-            let ledger = self.ledger.clone();
-            self.shutdown.spawn("ledger", async move { ledger.flush().await });
-        }
+        let ledger = self.ledger.clone();
+        self.ledger.settle(&self.entry, written).then(|| self.shutdown.spawn("ledger", async move { ledger.flush().await }))
     }
 
     fn end(&mut self, outcome: &'static str) {
@@ -102,7 +116,8 @@ impl Drop for Record {
         if self.open {
             if !self.noted {
                 // Hung up while the submit was on its way: it may commit all the same. A call counted twice is better than one forgotten.
-                self.refused();
+                self.warn(None);
+                self.note(false);
             }
             self.end("disconnected");
         }

@@ -5,8 +5,11 @@
 
 use super::{Network, Roles};
 use crate::{
-    base::config::{CallerConfig, Config},
-    domain::caller::{Caller, Proof},
+    base::config::{CallerConfig, Config, Role},
+    domain::{
+        caller::{Caller, Proof},
+        time::Timestamp,
+    },
 };
 use sha2::{Digest as _, Sha256};
 use std::{net::IpAddr, sync::Arc};
@@ -37,6 +40,20 @@ pub struct Identity {
     pub key: KeyShown,
     pub address: IpAddr,
     pub user_agent: String,
+    /// Configured as one that does not call any more.
+    pub retired: bool,
+    /// From then on v1 is closed to this caller.
+    pub cut_off: Option<Timestamp>,
+}
+
+/// A caller as configured, for the ledger's account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Configured<'c> {
+    pub name: &'c str,
+    /// It may call v1 or submit tasks: v1's removal waits until it has moved. Those that only look or operate have nothing to move.
+    pub moves: bool,
+    pub retired: bool,
+    pub cut_off: Option<Timestamp>,
 }
 
 /// The longest User-Agent that is kept.
@@ -49,6 +66,8 @@ struct Known {
     key_sha256: Option<Vec<u8>>,
     networks: Vec<Network>,
     user_agent: Option<String>,
+    retired: bool,
+    cut_off: Option<Timestamp>,
 }
 
 /// The configured callers; cheap to clone.
@@ -67,7 +86,7 @@ impl Callers {
         let known = config.callers.iter().map(Known::new).collect::<Result<Vec<_>, _>>()?;
         let trusted_proxies = networks(&config.http.trusted_proxies).map_err(|error| format!("http.trusted_proxies: {error}"))?;
         let closed = !known.is_empty() && !config.auth.disabled;
-        let unproved = if closed { Roles::NONE } else { Roles::ALL };
+        let unproved = if closed { Roles::of(&config.auth.anonymous_roles) } else { Roles::ALL };
         Ok(Self { known: known.into(), trusted_proxies: trusted_proxies.into(), unproved, closed })
     }
 
@@ -80,6 +99,17 @@ impl Callers {
     /// The configured names, for metric labels.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.known.iter().map(|known| known.name.as_str())
+    }
+
+    /// What the ledger needs to know of each.
+    pub fn configured(&self) -> impl Iterator<Item = Configured<'_>> {
+        let moving = Roles::of(&[Role::Legacy, Role::Submit]);
+        self.known.iter().map(move |known| Configured {
+            name: &known.name,
+            moves: known.roles.meets(moving),
+            retired: known.retired,
+            cut_off: known.cut_off,
+        })
     }
 
     /// The name as a metric label: a configured one, or `other`.
@@ -118,17 +148,31 @@ impl Callers {
         let proved = by_key.flatten().or_else(|| self.known.iter().find(|known| known.calls_from(evidence.address, user_agent)));
         let (caller, roles) = match proved {
             Some(known) => {
-                let roles = if self.closed { known.roles } else { Roles::ALL };
+                let roles = if self.closed { known.rights() } else { Roles::ALL };
                 (Caller { name: known.name.clone(), proof: Proof::Proved }, roles)
             }
-            None => (
-                Caller::claimed(evidence.x_caller.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| product(user_agent))),
-                self.unproved,
-            ),
+            None => (self.claimed(evidence.x_caller, user_agent), self.unproved),
         };
         let mut user_agent = user_agent.to_owned();
         user_agent.truncate(user_agent.floor_char_boundary(MAX_USER_AGENT_BYTES));
-        Identity { caller, roles, key, address: evidence.address, user_agent }
+        Identity {
+            caller,
+            roles,
+            key,
+            address: evidence.address,
+            user_agent,
+            retired: proved.is_some_and(|known| known.retired),
+            cut_off: proved.and_then(|known| known.cut_off),
+        }
+    }
+
+    /// The name that a call only says. One that is configured is marked: the ledger, task lists and owed answers must not take whoever says a name for who has it.
+    fn claimed(&self, x_caller: Option<&str>, user_agent: &str) -> Caller {
+        let caller = Caller::claimed(x_caller.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| product(user_agent)));
+        if self.names().any(|known| known == caller.name) {
+            return Caller { name: format!("{} (claimed)", caller.name), proof: Proof::Claimed };
+        }
+        caller
     }
 
     /// Looks at every stored hash, so that the time taken tells nothing about which one came close.
@@ -155,7 +199,13 @@ impl Known {
             key_sha256,
             networks: networks(&config.networks).map_err(of)?,
             user_agent: config.user_agent.clone(),
+            retired: config.retired,
+            cut_off: config.cut_off,
         })
+    }
+
+    fn rights(&self) -> Roles {
+        if self.retired { Roles::NONE } else { self.roles }
     }
 
     /// A network proves a name only together with a User-Agent: many services share a network.
@@ -187,25 +237,21 @@ fn equal_in_constant_time(one: &[u8], two: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::config::Role;
 
     fn callers(closed: bool) -> Callers {
         let agenda = CallerConfig {
             name: "agenda".to_owned(),
             roles: vec![Role::Legacy],
-            key_sha256: None,
             networks: vec!["10.0.0.0/8".to_owned()],
             user_agent: Some("Java".to_owned()),
-            retired: false,
+            ..CallerConfig::default()
         };
         let portal = CallerConfig {
             name: "portal".to_owned(),
             roles: vec![Role::Submit, Role::Read],
             // SHA-256 of "secret".
             key_sha256: Some("2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b".to_owned()),
-            networks: vec![],
-            user_agent: None,
-            retired: false,
+            ..CallerConfig::default()
         };
         Callers {
             known: vec![Known::new(&agenda).unwrap(), Known::new(&portal).unwrap()].into(),
@@ -228,11 +274,32 @@ mod tests {
         assert_eq!((by_network.caller.name.as_str(), by_network.caller.proof), ("agenda", Proof::Proved));
         assert!(by_network.roles.has(Role::Legacy) && !by_network.roles.has(Role::Submit));
         let claimed = callers.identify(evidence("11.1.1.1", Some("wrong"), Some("agenda"), Some("Java/17")));
-        assert_eq!((claimed.caller.name.as_str(), claimed.caller.proof, claimed.key), ("agenda", Proof::Claimed, KeyShown::Wrong));
+        assert_eq!(
+            (claimed.caller.name.as_str(), claimed.caller.proof, claimed.key),
+            ("agenda (claimed)", Proof::Claimed, KeyShown::Wrong)
+        );
         assert_eq!(claimed.roles, Roles::NONE);
         assert_eq!(callers.identify(evidence("11.1.1.1", None, None, Some("curl/8.5"))).caller.name, "curl");
         assert_eq!(callers.identify(evidence("11.1.1.1", None, Some(" "), Some("curl/8.5"))).caller.name, "curl", "an empty claim is none");
         assert_eq!(callers.identify(evidence("11.1.1.1", None, None, None)).caller.name, "unknown");
+    }
+
+    #[test]
+    fn a_retired_caller_is_known_and_may_do_nothing() {
+        let mut callers = callers(true);
+        callers.known = vec![Known {
+            retired: true,
+            ..Known::new(&CallerConfig {
+                key_sha256: Some("2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b".to_owned()),
+                name: "old".to_owned(),
+                roles: vec![Role::Admin],
+                ..CallerConfig::default()
+            })
+            .unwrap()
+        }]
+        .into();
+        let old = callers.identify(evidence("10.1.1.1", Some("secret"), None, None));
+        assert_eq!((old.caller.name.as_str(), old.retired, old.roles, old.key), ("old", true, Roles::NONE, KeyShown::Good));
     }
 
     #[test]

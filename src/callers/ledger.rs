@@ -1,17 +1,20 @@
 //! The ledger: the stored account of each caller's v1 and v2 use.
 //!
 //! A caller's first v1 call of a day, and its last-call time once a second, commit *with the submit*: a process killed right after a caller's only call of the
-//! month has noted it all the same. Everything else is added up here and written in batches, one transaction a second; a crash loses at most that second of
+//! month has noted it all the same; a call that comes to no submit waits for its note instead. Everything else is added up here and written in batches, one transaction a second; a crash loses at most that second of
 //! counts, never the fact of a call. Names that nobody proved are bounded: beyond [`MAX_CLAIMED_NAMES`] they are all `other`, so nobody can fill the table.
 
 use crate::{
     base::{clock::Clock, metrics, shutdown::Shutdown},
-    callers::{Callers, Identity},
+    callers::{
+        Callers, Identity,
+        report::{Account, Report},
+    },
     domain::{
         caller::{Caller, Proof, Sighting},
         time::Timestamp,
     },
-    store::{self, Db, Tx, caller, legacy_call},
+    store::{self, Db, Tx, caller, legacy_call, setting},
 };
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -24,6 +27,14 @@ const MAX_CLAIMED_NAMES: usize = 500;
 /// How often counts are written, and how old a caller's stored last call may be before a submit writes it again.
 const INTERVAL: Duration = Duration::from_secs(1);
 
+/// How often the metrics that follow from the account are brought up to date.
+const REFRESH: Duration = Duration::from_secs(5);
+/// The most callers and day counts of an account; names are bounded, so a ledger of years stays below.
+const MAX_CALLERS: i64 = 10_000;
+const MAX_COUNTS: i64 = 50_000;
+/// Under which the database remembers since when it watches.
+const WATCHED_SINCE: &str = "ledger_watched_since_us";
+
 /// The ledger; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Ledger(Arc<Inner>);
@@ -33,6 +44,7 @@ struct Inner {
     db: Db,
     clock: Clock,
     callers: Callers,
+    quiet_period: Duration,
     book: Mutex<Book>,
 }
 
@@ -58,8 +70,8 @@ pub struct Entry {
 impl Ledger {
     /// Makes the ledger; [`Ledger::start`] begins writing.
     #[must_use]
-    pub fn new(db: Db, clock: Clock, callers: Callers) -> Self {
-        Self(Arc::new(Inner { db, clock, callers, book: Mutex::default() }))
+    pub fn new(db: Db, clock: Clock, callers: Callers, quiet_period: Duration) -> Self {
+        Self(Arc::new(Inner { db, clock, callers, quiet_period, book: Mutex::default() }))
     }
 
     /// Brings the metrics to what is stored and starts the loop that writes batches; it ends with `shutdown`.
@@ -72,39 +84,98 @@ impl Ledger {
         }
         let (ledger, soft) = (self.clone(), shutdown.soft().clone());
         shutdown.spawn("ledger", async move {
-            ledger.load().await;
+            let clock = &ledger.0.clock;
+            let (mut loaded, mut refresh) = (false, clock.monotonic());
             while !soft.is_cancelled() {
+                loaded = loaded || ledger.load().await;
+                ledger.flush().await;
+                if clock.monotonic() >= refresh {
+                    ledger.show_verdict().await;
+                    refresh = clock.monotonic() + REFRESH;
+                }
                 tokio::select! {
-                    () = ledger.0.clock.sleep(INTERVAL) => {}
+                    () = clock.sleep(INTERVAL) => {}
                     () = soft.cancelled() => {}
                 }
-                ledger.flush().await;
             }
+            ledger.flush().await;
         });
     }
 
-    /// Restores what only the database knows after a restart.
-    async fn load(&self) {
-        let listed = self.0.db.read("ledger", |tx| Box::pin(async move { caller::list(tx, 10_000).await })).await;
-        match listed {
-            Ok(known) => {
-                let mut last_calls: HashMap<String, Timestamp> = HashMap::new();
-                let mut book = self.book();
-                for known in known {
-                    if let Some(at) = known.last_v1_at {
-                        let last = last_calls.entry(self.0.callers.label(&known.caller.name).to_owned()).or_default();
-                        *last = at.max(*last);
-                    }
-                    if known.caller.proof == Proof::Claimed && book.claimed_names.len() < MAX_CLAIMED_NAMES {
-                        book.claimed_names.insert(known.caller.name);
-                    }
-                }
-                drop(book);
-                for (label, at) in last_calls {
-                    self.show_last_call(&label, at);
-                }
+    /// Notes since when the ledger watches, once and for all replicas, and restores what only the database knows after a restart. Answers whether it could.
+    async fn load(&self) -> bool {
+        let now = self.0.clock.now();
+        let loaded = self.0.db.transaction("ledger", move |tx| {
+            Box::pin(async move {
+                setting::put_if_absent(tx, WATCHED_SINCE, &now.as_micros().to_string()).await?;
+                caller::list(tx, MAX_CALLERS).await
+            })
+        });
+        let known = match loaded.await {
+            Ok(known) => known,
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "the ledger could not be read yet; its metrics start at 0");
+                return false;
             }
-            Err(error) => tracing::warn!(error = &error as &dyn std::error::Error, "the ledger could not be read; its metrics start at 0"),
+        };
+        let mut last_calls: HashMap<String, Timestamp> = HashMap::new();
+        let mut book = self.book();
+        for known in known {
+            if let Some(at) = known.last_v1_at {
+                let last = last_calls.entry(self.0.callers.label(&known.caller.name).to_owned()).or_default();
+                *last = at.max(*last);
+            }
+            if known.caller.proof == Proof::Claimed && book.claimed_names.len() < MAX_CLAIMED_NAMES {
+                book.claimed_names.insert(known.caller.name);
+            }
+        }
+        drop(book);
+        for (label, at) in last_calls {
+            self.show_last_call(&label, at);
+        }
+        true
+    }
+
+    /// The account as the database has it, this process's newest calls included, and what follows from it.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn report(&self) -> store::Result<Report> {
+        self.flush().await;
+        let now = self.0.clock.now();
+        let account = self.account(Some(day_of(now - self.0.quiet_period))).await?;
+        Ok(Report::of(account, &self.0.callers, self.0.quiet_period, now))
+    }
+
+    /// Counts by day only with `counts_since`.
+    async fn account(&self, counts_since: Option<String>) -> store::Result<Account> {
+        self.0
+            .db
+            .read("ledger", move |tx| {
+                let counts_since = counts_since.clone();
+                Box::pin(async move {
+                    let since = setting::get(tx, WATCHED_SINCE).await?.and_then(|micros| micros.parse().ok()).map(Timestamp::from_micros);
+                    let known = caller::list(tx, MAX_CALLERS).await?;
+                    let counts = match counts_since {
+                        Some(day) => legacy_call::since(tx, &day, MAX_COUNTS).await?,
+                        None => Vec::new(),
+                    };
+                    Ok(Account { watched_since: since, known, counts })
+                })
+            })
+            .await
+    }
+
+    /// Sets the metrics that follow from the account; every replica says the same.
+    async fn show_verdict(&self) {
+        match self.account(None).await {
+            Ok(account) => {
+                let verdict = Report::of(account, &self.0.callers, self.0.quiet_period, self.0.clock.now()).verdict;
+                #[expect(clippy::cast_precision_loss, reason = "the ledger's names are bounded")]
+                metrics::LEGACY_CALLERS_ACTIVE.set(&[], verdict.active as f64);
+                metrics::LEGACY_REMOVABLE.set(&[], if verdict.removable { 1.0 } else { 0.0 });
+            }
+            Err(error) => tracing::debug!(error = &error as &dyn std::error::Error, "the ledger could not be read for its metrics"),
         }
     }
 

@@ -5,9 +5,12 @@
 pub mod directory;
 pub mod ledger;
 pub mod network;
+pub mod report;
 pub mod roles;
+pub mod verdict;
 
-pub use directory::{Callers, Evidence, Identity, KeyShown};
+pub use directory::{Callers, Configured, Evidence, Identity, KeyShown};
 pub use ledger::Ledger;
 pub use network::Network;
+pub use report::Report;
 pub use roles::Roles;

@@ -3,7 +3,7 @@
 use super::{Exit, exit, output};
 use crate::base::{
     build::{COMMIT, VERSION},
-    config::{self, Loaded, Sources},
+    config::{self, Loaded, Role, Sources},
 };
 use clap::{Args, Parser, Subcommand};
 use std::{env, path::PathBuf, sync::LazyLock};
@@ -30,6 +30,29 @@ pub(super) enum Command {
     Migrate,
     /// Say what is wrong with the configuration, or "ok".
     CheckConfig,
+    /// Callers' keys.
+    #[command(subcommand)]
+    Keys(Keys),
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Keys {
+    /// Make a key for a caller: shown once, with what to write into the configuration.
+    New(NewKey),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct NewKey {
+    /// What the caller is called in logs, metrics and the ledger.
+    pub name: String,
+    /// What it may do: legacy (v1 and its tasks), submit, read, admin. May be given several times.
+    #[arg(long, required = true, value_name = "ROLE", value_parser = role)]
+    pub role: Vec<Role>,
+}
+
+fn role(text: &str) -> Result<Role, String> {
+    let known = Role::ALL.map(Role::as_str).join(", ");
+    Role::ALL.into_iter().find(|role| role.as_str() == text).ok_or_else(|| format!("there is no such role; there are {known}"))
 }
 
 /// Where the configuration comes from, and what overrides it.

@@ -6,12 +6,13 @@ mod arguments;
 mod check_config;
 mod exit;
 mod generate;
+mod keys;
 mod migrate;
 mod output;
 mod progress;
 mod serve;
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, Keys};
 use clap::Parser as _;
 use exit::Exit;
 use std::process::ExitCode;
@@ -25,6 +26,7 @@ pub fn run() -> ExitCode {
         Some(Command::Generate(generate)) => generate::run(&arguments.settings, generate),
         Some(Command::Migrate) => migrate::run(&arguments.settings),
         Some(Command::CheckConfig) => check_config::run(&arguments.settings),
+        Some(Command::Keys(Keys::New(key))) => keys::new(key),
     };
     exit.into()
 }

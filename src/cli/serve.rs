@@ -73,7 +73,7 @@ async fn greet(app: &App) {
         ids if ids.is_empty() => {}
         ids => {
             say(&format!("agendas: {}", ids.join(", ")));
-            say(&format!("try:     curl -X POST http://{address}/api/v1/protocol/merge/byAgenda/{}", ids[0]));
+            say(&format!("try:     curl -X POST http://{address}/api/v1/protocol/merge/byAgenda/{}", ids[0])); // goes with v1
         }
     }
 }

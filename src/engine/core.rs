@@ -22,6 +22,8 @@ use std::{
 };
 use tokio::sync::Semaphore;
 
+const LOOK_DRAINED_EVERY: Duration = Duration::from_millis(50);
+
 /// What the engine is made from.
 pub struct Parts {
     pub config: config::Engine,
@@ -102,6 +104,14 @@ impl Core {
     /// Adds up to `share` of it to a duration, so that replicas and loops do not fall into step.
     pub(super) fn jittered(&self, duration: Duration, share: f64) -> Duration {
         duration + duration.mul_f64((share * self.entropy.fraction()).clamp(0.0, 1.0))
+    }
+
+    /// Returns when the process drains and nothing is left to be done in it: no attempt runs, and nobody waits.
+    pub(super) async fn drained(&self) {
+        self.shutdown.soft().cancelled().await;
+        while !self.leases.is_empty() || self.hub.waiters() > 0 {
+            self.clock.sleep(LOOK_DRAINED_EVERY).await;
+        }
     }
 
     /// Tells everyone in this process who waits for the task; after the commit.

@@ -12,6 +12,7 @@ use super::{
     rescuer::Rescuer,
     submit,
     supervisor::supervise,
+    timekeeper::Timekeeper,
 };
 use crate::{
     base::{metrics, shutdown::Shutdown},
@@ -91,6 +92,7 @@ impl Engine {
             Some(options) => spawn(&core, "lease keeper", move |core| Keeper::run_apart(core, options.clone())),
             None => spawn(&core, "lease keeper", |core| Keeper::shared(core).run()),
         }
+        spawn(&core, "timekeeper", |core| Timekeeper::new(core).run());
         spawn(&core, "rescuer", |core| Rescuer::new(core).run());
         spawn(&core, "completion hub", |core| core.hub.clone().run(core.shutdown.clone()));
         spawn(&core, "gauges", |core| Gauges::new(core).run());

@@ -24,6 +24,7 @@ pub mod submission;
 mod submit;
 mod supervisor;
 pub mod ticks;
+mod timekeeper;
 pub mod transport;
 pub mod waiting;
 mod worker;

@@ -8,8 +8,12 @@ use super::{
     keeper::{self, Keeper},
     relay::Relay,
     rescuer::Rescuer,
+    timekeeper::Timekeeper,
 };
-use crate::{base::shutdown::Shutdown, store};
+use crate::{
+    base::{clock::Followed, shutdown::Shutdown},
+    store,
+};
 use std::{fmt, sync::Arc};
 
 /// The ticks of one engine.
@@ -19,6 +23,7 @@ pub struct Ticks {
     consumer: Consumer,
     keeper: Keeper,
     rescuer: Rescuer,
+    timekeeper: Timekeeper,
     gauges: Gauges,
 }
 
@@ -38,6 +43,7 @@ impl Engine {
             consumer: Consumer::new(Arc::clone(&core)),
             keeper: Keeper::shared(Arc::clone(&core)),
             rescuer: Rescuer::new(Arc::clone(&core)),
+            timekeeper: Timekeeper::new(Arc::clone(&core)),
             gauges: Gauges::new(Arc::clone(&core)),
             core,
         };
@@ -98,6 +104,14 @@ impl Ticks {
     /// When the database is away.
     pub async fn look(&self) -> store::Result<()> {
         self.core.hub.tick().await
+    }
+
+    /// The clock follows the database's, if that has one of its own.
+    ///
+    /// # Errors
+    /// When the database is away.
+    pub async fn measure_time(&self) -> store::Result<Followed> {
+        self.timekeeper.tick().await
     }
 
     /// The gauges are set.

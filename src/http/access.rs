@@ -20,7 +20,7 @@ pub struct Route {
     pub access: Access,
 }
 
-const V1: Access = Access::Roles(Roles::of(&[Role::Legacy]));
+const V1: Access = Access::Roles(Roles::of(&[Role::Legacy])); // goes with v1
 /// What a v1 caller needs to go on from its 504, and everyone who submits or reads.
 const FOLLOW: Access = Access::Roles(Roles::of(&[Role::Legacy, Role::Submit, Role::Read, Role::Admin]));
 const SUBMIT: Access = Access::Roles(Roles::of(&[Role::Submit, Role::Admin]));
@@ -33,7 +33,7 @@ const fn route(method: &'static str, path: &'static str, access: Access) -> Rout
 }
 
 pub const ROUTES: &[Route] = &[
-    route("POST", "/api/v1/protocol/merge/byAgenda/{agendaId}", V1),
+    route("POST", "/api/v1/protocol/merge/byAgenda/{agendaId}", V1), // goes with v1
     route("POST", "/task", SUBMIT),
     route("GET", "/task", FOLLOW),
     route("DELETE", "/task/{taskId}", SUBMIT),
@@ -53,6 +53,8 @@ pub const ROUTES: &[Route] = &[
     route("GET", "/api/tasks/{taskId}", READ),
     route("GET", "/api/dead-letters", READ),
     route("POST", "/api/dead-letters/{deadLetterId}/replay", ADMIN),
+    route("GET", "/api/migration", READ),
+    route("GET", "/debug/hold", ADMIN),
     route("GET", "/livez", Access::Open),
     route("GET", "/readyz", Access::Open),
     route("GET", "/metrics", READ),
@@ -72,6 +74,15 @@ pub fn find(method: &Method, path: &str) -> Option<&'static Route> {
 }
 
 impl Access {
+    /// Part of the task API, whose use shows that a caller has moved off v1; what is for operators alone, or for v1, is not.
+    #[must_use]
+    pub const fn is_task_api(self) -> bool {
+        match self {
+            Self::Open => false,
+            Self::Roles(wanted) => wanted.has(Role::Submit),
+        }
+    }
+
     #[must_use]
     pub const fn allows(self, roles: Roles) -> bool {
         match self {

@@ -1,6 +1,7 @@
 //! What every handler can reach.
 
 use super::{Problem, RequestProblem, routes::readyz::LastAnswer};
+use crate::bridge::Bridge; // goes with v1
 use crate::{
     base::{
         clock::{Clock, Monotonic},
@@ -8,7 +9,6 @@ use crate::{
         entropy::Entropy,
         shutdown::Shutdown,
     },
-    bridge::Bridge,
     callers::{Callers, Identity, Ledger},
     domain::ids::RequestId,
     engine::Engine,
@@ -28,7 +28,7 @@ pub struct Api {
     pub config: Arc<Config>,
     pub engine: Engine,
     pub generator: Generator,
-    pub bridge: Bridge,
+    pub bridge: Bridge, // goes with v1
     pub callers: Callers,
     pub ledger: Ledger,
     pub db: Db,

@@ -1,12 +1,15 @@
-//! The gate before every handler: limits of the request's head, Host and Origin where nobody has to prove anything, the sender's name, and the role for the route.
+//! The gate before every handler: limits of the request's head, one Host, Host and Origin where nobody has to prove anything, the sender's name, and the role
+//! for the route. Whoever passes it on the task API is noted in the ledger.
 
-use super::{Api, Problem, RequestProblem, access, legacy_headers::PREFIX, routes::merge_by_agenda, server::Peer};
+use super::routes::merge_by_agenda; // goes with v1
+use super::{Api, Problem, RequestProblem, access, late_head::LateHead, server::Peer};
 use crate::callers::{Evidence, Identity, KeyShown};
 use axum::{
     extract::{MatchedPath, Request, State},
     http::{
-        HeaderMap, HeaderValue, Uri,
+        HeaderMap, HeaderName, HeaderValue, Uri, Version,
         header::{AUTHORIZATION, HOST, ORIGIN, USER_AGENT, WWW_AUTHENTICATE},
+        uri::Authority,
     },
     middleware::Next,
     response::{IntoResponse as _, Response},
@@ -19,17 +22,19 @@ const MAX_HEADER_BYTES: usize = 32 * 1024;
 
 /// Lets a request pass with its [`Identity`] attached, or answers for it.
 pub async fn gate(State(api): State<Api>, mut request: Request, next: Next) -> Response {
-    let since = api.clock.monotonic();
     let identity = identify(&api, &request);
-    let verdict = limits(&request).and_then(|()| hosts(&api, &request)).and_then(|()| roles(&identity, &request));
+    let verdict =
+        in_time(&request).and_then(|()| limits(&request)).and_then(|()| hosts(&api, &request)).and_then(|()| roles(&identity, &request));
+    // goes with v1: begin
+    let verdict = merge_by_agenda::at_the_gate(&api, &identity, (request.method(), request.uri(), request.headers()), verdict).await;
+    // goes with v1: end
     if let Err(problem) = verdict {
-        if request.uri().path().starts_with(PREFIX) {
-            // A v1 call all the same: it counts when one asks who still calls.
-            merge_by_agenda::refused(&api, &identity, request.headers(), request.uri(), since);
-        }
         let mut response = problem.into_response();
         response.extensions_mut().insert(identity);
         return response;
+    }
+    if route_of(&request).is_some_and(|route| route.access.is_task_api()) {
+        api.ledger.saw_v2(&identity);
     }
     request.extensions_mut().insert(identity.clone());
     let mut response = next.run(request).await;
@@ -56,6 +61,13 @@ fn bearer(authorization: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
 }
 
+fn in_time(request: &Request) -> Result<(), Problem> {
+    if request.extensions().get::<LateHead>().is_none() {
+        return Ok(());
+    }
+    Err(Problem::request(RequestProblem::RequestTimeout, "The head of the request did not arrive in time."))
+}
+
 fn limits(request: &Request) -> Result<(), Problem> {
     let uri = request.uri().path_and_query().map_or(0, |both| both.as_str().len());
     if uri > MAX_URI_BYTES {
@@ -73,6 +85,7 @@ fn limits(request: &Request) -> Result<(), Problem> {
 /// Where no caller has to prove anything, the service trusts whoever reaches loopback. A page from elsewhere reaches it too, through the user's browser and a
 /// name that resolves to 127.0.0.1 (DNS rebinding); such a request gives itself away by Host or Origin.
 fn hosts(api: &Api, request: &Request) -> Result<(), Problem> {
+    one_host(request)?;
     if api.callers.is_closed() || api.config.auth.disabled {
         return Ok(());
     }
@@ -82,22 +95,34 @@ fn hosts(api: &Api, request: &Request) -> Result<(), Problem> {
         matches!(host, "localhost" | "127.0.0.1" | "[::1]") || public.as_deref().is_some_and(|public| public.eq_ignore_ascii_case(host))
     };
     let refuse = |what: &str| Problem::request(RequestProblem::Forbidden, format!("This service does not answer to that {what}."));
-    let headers = request.headers();
     let authority = request.uri().authority().map(|authority| authority.as_str().to_owned());
-    let host = authority.or_else(|| of_header(headers, HOST.as_str()));
-    if host.is_some_and(|host| !ours(&without_port(&host))) {
+    if authority.into_iter().chain(of_header(request.headers(), &HOST)).any(|host| !ours(&without_port(&host))) {
         return Err(refuse("Host"));
     }
-    let origin = of_header(headers, ORIGIN.as_str());
-    let origin_is_ours = |origin: &str| origin.split_once("://").is_some_and(|(_, authority)| ours(&without_port(authority)));
-    if origin.is_some_and(|origin| !origin_is_ours(&origin)) {
+    let is_ours = |origin: String| origin.split_once("://").is_some_and(|(_, authority)| ours(&without_port(authority)));
+    if !of_header(request.headers(), &ORIGIN).all(is_ours) {
         return Err(refuse("Origin"));
     }
     Ok(())
 }
 
-fn of_header(headers: &HeaderMap, name: &str) -> Option<String> {
-    headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+/// RFC 9112, 3.2: a request without Host, with two, or with one that is none is answered 400: what stands before us may have understood it otherwise. HTTP/1.0
+/// knows no Host.
+fn one_host(request: &Request) -> Result<(), Problem> {
+    let refuse = |code: &str, detail: &str| Err(Problem::invalid(code, "/header/Host", detail));
+    let mut hosts = of_header(request.headers(), &HOST);
+    match (hosts.next(), hosts.next()) {
+        (_, Some(_)) => refuse("repeated", "comes twice"),
+        (None, None) if request.version() > Version::HTTP_10 => refuse("missing", "HTTP/1.1 needs this header"),
+        (Some(host), None) if !host.is_empty() && (host.contains('@') || host.parse::<Authority>().is_err()) => {
+            refuse("invalid", "is no host and port")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn of_header(headers: &HeaderMap, name: &HeaderName) -> impl Iterator<Item = String> {
+    headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
 fn without_port(authority: &str) -> String {
@@ -111,8 +136,7 @@ fn without_port(authority: &str) -> String {
 
 /// 401 without a key or with a wrong one, 403 with a good one that lacks the role. A path or method without a route is answered by the router.
 fn roles(identity: &Identity, request: &Request) -> Result<(), Problem> {
-    let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    let Some(route) = path.and_then(|path| access::find(request.method(), path)) else { return Ok(()) };
+    let Some(route) = route_of(request) else { return Ok(()) };
     if route.access.allows(identity.roles) {
         return Ok(());
     }
@@ -121,6 +145,11 @@ fn roles(identity: &Identity, request: &Request) -> Result<(), Problem> {
         KeyShown::None => unauthorized("This call needs a key."),
         KeyShown::Wrong => unauthorized("The key is not known."),
     })
+}
+
+fn route_of(request: &Request) -> Option<&'static access::Route> {
+    let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    path.and_then(|path| access::find(request.method(), path))
 }
 
 fn unauthorized(detail: &str) -> Problem {

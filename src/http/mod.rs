@@ -11,7 +11,8 @@ pub mod fields;
 pub mod gate;
 pub mod idempotency;
 pub mod json_scan;
-pub mod legacy_headers;
+pub mod late_head;
+pub mod legacy_headers; // goes with v1
 pub mod observe;
 pub mod openapi;
 pub mod openapi_problems;
@@ -26,6 +27,7 @@ pub mod router;
 pub mod routes;
 pub mod server;
 pub mod shapes;
+pub mod sight;
 pub mod trace;
 
 pub use api::Api;

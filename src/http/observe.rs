@@ -2,7 +2,8 @@
 //!
 //! A client that hangs up drops the future in here; the guard still writes the log line.
 
-use super::{Api, Problem, ProblemType, RequestProblem, access, legacy_headers, problem::MEDIA_TYPE};
+use super::legacy_headers; // goes with v1
+use super::{Api, Problem, ProblemType, RequestProblem, access, problem::MEDIA_TYPE};
 use crate::{
     base::{clock::Monotonic, metrics},
     callers::Identity,
@@ -45,7 +46,7 @@ pub async fn observe(State(api): State<Api>, mut request: Request, next: Next) -
     let since = api.clock.monotonic();
     let request_id: RequestId = api.entropy.id(api.clock.now());
     request.extensions_mut().insert(request_id);
-    let is_legacy = request.uri().path().starts_with(legacy_headers::PREFIX);
+    let is_legacy = request.uri().path().starts_with(legacy_headers::PREFIX); // goes with v1
     let mut line = Line::begin(&api, &request, request_id, since);
 
     let mut response = match AssertUnwindSafe(next.run(request)).catch_unwind().await {
@@ -60,9 +61,11 @@ pub async fn observe(State(api): State<Api>, mut request: Request, next: Next) -
     if api.draining.is_cancelled() || api.shutdown.soft().is_cancelled() {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
+    // goes with v1: begin
     if is_legacy {
         legacy_headers::add(&api.config.legacy, &mut response);
     }
+    // goes with v1: end
     line.end(&response);
     response
 }

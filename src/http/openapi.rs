@@ -33,7 +33,7 @@ pub fn base() -> OpenApi {
         .info(info.build())
         .servers(Some([ServerBuilder::new().url("/").description(Some("This service.")).build()]))
         .tags(Some([
-            tag("v1", "The deprecated synchronous call."),
+            tag("v1", "The deprecated synchronous call."), // goes with v1
             tag("tasks", "Submit, follow, cancel."),
             tag("protocols", "Finished protocols and their documents."),
             tag("agendas", "What the agenda source holds."),

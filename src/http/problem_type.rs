@@ -116,7 +116,7 @@ impl RequestProblem {
                 "request-timeout",
                 408,
                 "The request did not arrive in time",
-                "The body of the request was not sent within the time allowed for it. Nothing was done.",
+                "The head or the body of the request was not sent within the time allowed for it. Nothing was done.",
                 "Send the request again, faster; look for a slow or broken network between client and service.",
             ),
             Self::NotFinished => (

@@ -3,15 +3,21 @@
 use super::{
     Api, Problem, RequestProblem,
     gate::gate,
-    legacy_headers,
     observe::observe,
     openapi,
     routes::{
+<<<<<<< HEAD
         agenda_tasks, agendas, cancel_task, check_agenda, create_task, dead_letters, docs_page, document, list_tasks, livez,
         merge_by_agenda, metrics, migration_page, openapi_json, problem_page, protocol, protocols, readyz, replay, show_task, submit_task,
         task_events, task_result, task_status,
+=======
+        agenda_tasks, agendas, cancel_task, check_agenda, create_task, dead_letters, debug_hold, document, list_tasks, livez, metrics,
+        migration, migration_page, openapi_json, problem_page, protocol, protocols, readyz, replay, show_task, submit_task, task_events,
+        task_result, task_status,
+>>>>>>> main
     },
 };
+use super::{legacy_headers, routes::merge_by_agenda}; // goes with v1
 use axum::{
     Router,
     extract::{Request, State},
@@ -20,11 +26,10 @@ use axum::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 /// Every route with its annotation.
-#[expect(deprecated, reason = "v1 is served until its last caller is gone")]
+#[expect(deprecated, reason = "v1 is served until its last caller is gone")] // goes with v1
 pub(super) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::with_openapi(openapi::base())
-        // v1
-        .routes(routes!(merge_by_agenda::merge_by_agenda))
+        .routes(routes!(merge_by_agenda::merge_by_agenda)) // goes with v1
         // the task API
         .routes(routes!(submit_task::submit_task, agenda_tasks::agenda_tasks))
         .routes(routes!(cancel_task::cancel_task))
@@ -44,6 +49,8 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(show_task::show_task))
         .routes(routes!(dead_letters::dead_letters))
         .routes(routes!(replay::replay))
+        .routes(routes!(migration::migration))
+        .routes(routes!(debug_hold::debug_hold))
         .routes(routes!(metrics::metrics))
         // open to everyone
         .routes(routes!(livez::livez))
@@ -68,8 +75,14 @@ pub fn router(api: Api) -> Router {
 }
 
 async fn no_such_route(State(api): State<Api>, request: Request) -> Problem {
+    // goes with v1: begin
     if request.uri().path().starts_with(legacy_headers::PREFIX) {
-        return merge_by_agenda::not_an_agenda_id(&api, &request);
+        return merge_by_agenda::not_an_agenda_id(&api, &request.into_parts().0).await;
     }
+<<<<<<< HEAD
     Problem::request(RequestProblem::NotFound, "There is no such address; GET /docs shows what there is.")
+=======
+    // goes with v1: end
+    Problem::request(RequestProblem::NotFound, "There is no such address; GET /openapi.json lists what there is.")
+>>>>>>> main
 }

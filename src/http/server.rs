@@ -1,9 +1,10 @@
 //! The server: accepts connections, serves HTTP/1.1 on each, and drains them one by one.
 //!
-//! A connection's limits: 75 s for a head to arrive, which is also how long an idle keep-alive connection stays (above the 60 s of common balancers, so that they
+//! A connection's limits: 75 s for a head to arrive (a request of which only a part came is answered 408), which is also how long an idle keep-alive connection stays (above the 60 s of common balancers, so that they
 //! close first); TCP keepalive probes under 350 s, so that a NAT does not forget a call that is held for minutes and a vanished client is noticed. When a client
 //! hangs up, hyper drops the handler's future: that removes a waiter and nothing else.
 
+use super::late_head;
 use crate::base::{clock::Clock, shutdown::Shutdown};
 use axum::{Router, body::Body};
 use hyper::{Request, body::Incoming, server::conn::http1};
@@ -15,7 +16,7 @@ use socket2::{SockRef, TcpKeepalive};
 use std::{
     io,
     net::SocketAddr,
-    pin::pin,
+    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -47,6 +48,20 @@ const IDLE_GRACE: Duration = Duration::from_secs(1);
 /// # Errors
 /// When the listener cannot be used at all.
 pub async fn serve(listener: TcpListener, router: Router, clock: Clock, shutdown: Shutdown) -> io::Result<()> {
+    serve_patiently(listener, router, clock, shutdown, HEAD_PATIENCE).await
+}
+
+/// As [`serve`], with another patience for heads.
+///
+/// # Errors
+/// As [`serve`].
+pub async fn serve_patiently(
+    listener: TcpListener,
+    router: Router,
+    clock: Clock,
+    shutdown: Shutdown,
+    head_patience: Duration,
+) -> io::Result<()> {
     let address = listener.local_addr()?;
     let connections = Arc::new(AtomicUsize::new(0));
     let (closed, mut all_closed) = tokio::sync::mpsc::channel::<()>(1);
@@ -65,6 +80,7 @@ pub async fn serve(listener: TcpListener, router: Router, clock: Clock, shutdown
                     clock: clock.clone(),
                     shutdown: shutdown.clone(),
                     running: Arc::default(),
+                    head_patience,
                     _closed: closed.clone(),
                 };
                 connections.fetch_add(1, Ordering::Relaxed);
@@ -104,6 +120,7 @@ struct Connection {
     shutdown: Shutdown,
     /// Requests being answered: none or one, as HTTP/1.1 has it.
     running: Arc<AtomicUsize>,
+    head_patience: Duration,
     _closed: tokio::sync::mpsc::Sender<()>,
 }
 
@@ -139,19 +156,19 @@ impl Connection {
         let mut builder = http1::Builder::new();
         builder
             .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_PATIENCE)
+            .header_read_timeout(self.head_patience)
             .max_headers(MAX_HEADERS)
             .max_buf_size(MAX_HEAD_BYTES)
             .keep_alive(true);
-        let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service)));
+        let mut connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
         let ended = tokio::select! {
-            ended = connection.as_mut() => ended,
+            ended = &mut connection => ended,
             () = self.shutdown.hard().cancelled() => return,
             () = self.shutdown.soft().cancelled() => {
-                connection.as_mut().graceful_shutdown();
+                Pin::new(&mut connection).graceful_shutdown();
                 loop {
                     tokio::select! {
-                        ended = connection.as_mut() => break ended,
+                        ended = &mut connection => break ended,
                         () = self.shutdown.hard().cancelled() => return,
                         () = self.clock.sleep(IDLE_GRACE) => {
                             if self.running.load(Ordering::Relaxed) == 0 {
@@ -163,6 +180,11 @@ impl Connection {
             }
         };
         if let Err(error) = ended {
+            let parts = connection.into_parts();
+            if error.is_timeout() && !parts.read_buf.is_empty() {
+                let (mut router, mut stream) = (self.router.clone(), parts.io.into_inner());
+                late_head::answer(&mut router, peer, &parts.read_buf, &mut stream).await;
+            }
             // A client that hung up, or sent what is no HTTP; hyper has answered what could be answered.
             tracing::debug!(error = &error as &dyn std::error::Error, peer = %self.peer, "connection ended");
         }

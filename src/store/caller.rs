@@ -61,7 +61,9 @@ async fn seen(tx: &mut Tx<'_>, text: Sql, sighting: &Sighting) -> Result<()> {
 }
 
 const LIST: Sql = Sql::same(
-    "SELECT name, proved, first_v1_us, last_v1_us, first_v2_us, last_v2_us, last_address, last_user_agent FROM caller ORDER BY name LIMIT $1",
+    "SELECT name, proved, first_v1_us, last_v1_us, first_v2_us, last_v2_us, last_address, last_user_agent FROM caller
+     -- Whoever called v1 last stands first: should there ever be more than the limit, those are the ones that matter.
+     ORDER BY CASE WHEN last_v1_us IS NULL THEN 1 ELSE 0 END, last_v1_us DESC, name LIMIT $1",
 );
 
 #[derive(sqlx::FromRow)]
@@ -90,7 +92,7 @@ impl From<CallerRow> for KnownCaller {
     }
 }
 
-/// Every caller ever seen, by name, at most `limit`.
+/// Every caller ever seen, whoever called v1 last first, at most `limit`.
 ///
 /// # Errors
 /// When the database cannot be read.

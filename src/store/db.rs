@@ -4,7 +4,10 @@
 //! its commit and the answer it has, and nobody was told: whoever must know looks for what it wrote.
 
 use super::{Error, Fault, Faults, Result, Tx, measure::Measure, postgres::Postgres, sqlite::Sqlite, tasks::Tasks};
-use crate::base::{clock::Clock, entropy::Entropy};
+use crate::base::{
+    clock::{Clock, Followed},
+    entropy::Entropy,
+};
 use futures::future::BoxFuture;
 use std::{fmt, sync::Arc};
 
@@ -65,7 +68,7 @@ enum Lane {
 }
 
 impl Db {
-    /// Opens the store, and brings its schema up to date if asked to.
+    /// Opens the store, brings its schema up to date if asked to, and on PostgreSQL sets `options.clock` by the database's.
     ///
     /// # Errors
     /// When the database cannot be reached or its schema is not the one needed.
@@ -122,6 +125,17 @@ impl Db {
         match self.0.backend {
             Backend::Sqlite(_) => Dialect::Sqlite,
             Backend::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    /// Lets our clock follow the database's, if that has one of its own; opening the store has done so once already.
+    ///
+    /// # Errors
+    /// When the database is away; our clock goes on as it was.
+    pub async fn follow_clock(&self) -> Result<Followed> {
+        match &self.0.backend {
+            Backend::Sqlite(_) => Ok(Followed::Agrees),
+            Backend::Postgres(postgres) => postgres.follow_clock(&self.0.clock).await,
         }
     }
 

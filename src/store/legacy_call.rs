@@ -8,7 +8,7 @@ use super::{Result, Sql, Tx, tx::with_tx};
 pub const RECEIVED: &str = "received";
 
 /// Every query of this file, for the test that prepares them all.
-pub const ALL: &[(&str, Sql)] = &[("legacy_call::ADD", ADD), ("legacy_call::OF_CALLER", OF_CALLER)];
+pub const ALL: &[(&str, Sql)] = &[("legacy_call::ADD", ADD), ("legacy_call::SINCE", SINCE)];
 
 const ADD: Sql = Sql::same(
     "INSERT INTO legacy_call (caller, day, outcome, calls) VALUES ($1, $2, $3, $4)
@@ -26,13 +26,26 @@ pub async fn add(tx: &mut Tx<'_>, caller: &str, day: &str, outcome: &str, calls:
     })
 }
 
-const OF_CALLER: Sql =
-    Sql::same("SELECT day, outcome, calls FROM legacy_call WHERE caller = $1 AND day >= $2 ORDER BY day DESC, outcome LIMIT 4000");
+const SINCE: Sql = Sql::same(
+    "SELECT caller, day, outcome, calls FROM legacy_call WHERE day >= $1
+     -- The newest days are the ones that must not be cut off.
+     ORDER BY day DESC, caller, outcome LIMIT $2",
+);
 
-/// The caller's counts since `day`, newest day first: (day, outcome, calls).
+/// A day's calls of one caller with one outcome.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct DayCount {
+    pub caller: String,
+    /// In UTC, YYYY-MM-DD.
+    pub day: String,
+    pub outcome: String,
+    pub calls: i64,
+}
+
+/// All counts since `day`, newest day first, at most `limit`.
 ///
 /// # Errors
 /// When the database cannot be read.
-pub async fn of_caller(tx: &mut Tx<'_>, caller: &str, since_day: &str) -> Result<Vec<(String, String, i64)>> {
-    with_tx!(tx, OF_CALLER, |connection, sql| Ok(sqlx::query_as(sql).bind(caller).bind(since_day).fetch_all(connection).await?))
+pub async fn since(tx: &mut Tx<'_>, day: &str, limit: i64) -> Result<Vec<DayCount>> {
+    with_tx!(tx, SINCE, |connection, sql| Ok(sqlx::query_as(sql).bind(day).bind(limit).fetch_all(connection).await?))
 }

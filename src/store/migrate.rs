@@ -13,8 +13,14 @@ use std::{fs::File, path::Path};
 /// Version, name, text: in order, never changed once released.
 type Texts = &'static [(i64, &'static str, &'static str)];
 
-const SQLITE: Texts = &[(1, "initial", include_str!("../../migrations/sqlite/0001_initial.sql"))];
-const POSTGRES: Texts = &[(1, "initial", include_str!("../../migrations/postgres/0001_initial.sql"))];
+const SQLITE: Texts = &[
+    (1, "initial", include_str!("../../migrations/sqlite/0001_initial.sql")),
+    (2, "task_follower", include_str!("../../migrations/sqlite/0002_task_follower.sql")),
+];
+const POSTGRES: Texts = &[
+    (1, "initial", include_str!("../../migrations/postgres/0001_initial.sql")),
+    (2, "task_follower", include_str!("../../migrations/postgres/0002_task_follower.sql")),
+];
 const TABLE: &str = "_sqlx_migrations";
 
 pub(super) async fn sqlite(connection: &mut SqliteConnection, apply: bool) -> Result<()> {

@@ -27,6 +27,7 @@ pub mod audit;
 pub mod callback;
 pub mod caller;
 pub mod checkpoint;
+pub mod database_time;
 pub mod dead_letter;
 pub mod document;
 pub mod event;
@@ -42,6 +43,7 @@ pub mod protocol_number;
 pub mod setting;
 pub mod step_cache;
 pub mod task;
+pub mod task_follower;
 
 pub use db::{Db, Dialect, Options};
 pub use error::{Error, Result};

@@ -3,7 +3,7 @@
 //! Sessions carry limits, so that one that hangs gives its locks back. The client has one more of its own, for a server that vanished without a word.
 
 use super::{
-    Error, Result, Tx,
+    Error, Result, Tx, database_time,
     db::Options,
     error::connection_lost,
     measure::Measure,
@@ -11,7 +11,10 @@ use super::{
     repeat::{self, pause},
     tasks::Tasks,
 };
-use crate::base::entropy::Entropy;
+use crate::base::{
+    clock::{Clock, Followed},
+    entropy::Entropy,
+};
 use futures::{FutureExt as _, future::BoxFuture};
 use sqlx::{
     Connection as _, Executor as _, PgConnection, PgPool,
@@ -24,6 +27,8 @@ use std::{future::Future, io, panic::AssertUnwindSafe, str::FromStr as _, time::
 const ACQUIRE: Duration = Duration::from_secs(5);
 /// A connection that lay idle longer is tried before it is used; a busier one would have shown its break.
 const TRUST_IDLE: Duration = Duration::from_secs(1);
+/// By how much this machine's clock may differ from the database's before somebody is told.
+const CLOCK_OFF: Duration = Duration::from_secs(1);
 /// Longer than any session limit below: reached only when the server answers nothing at all.
 const SILENCE: Duration = Duration::from_secs(40);
 const SESSION: [(&str, &str); 4] =
@@ -43,6 +48,11 @@ impl Postgres {
         let connect = PgConnectOptions::from_str(&options.url)?.application_name("protocol-bridge");
         let mut connection = PgConnection::connect_with(&connect.clone().options(MIGRATION_SESSION)).await?;
         migrate::postgres(&mut connection, options.migrate).await?;
+        if let Followed::Forward(by) | Followed::Back(by) = database_time::follow(&mut connection, &options.clock).await?
+            && by >= CLOCK_OFF
+        {
+            tracing::warn!(off_by_s = by.as_secs_f64(), "this machine's clock is not the database's; the database's is what counts");
+        }
         // What was wanted is done; how the goodbye goes changes nothing.
         let _ = connection.close().await;
         let pool = PgPoolOptions::new()
@@ -107,6 +117,16 @@ impl Postgres {
             answer
         };
         self.tasks.run(name, repeated).await
+    }
+
+    pub(super) async fn follow_clock(&self, clock: &Clock) -> Result<Followed> {
+        let mut held = Held(Some(self.pool.acquire().await?));
+        let answer = match tokio::time::timeout(ACQUIRE, database_time::follow(held.connection(), clock)).await {
+            Ok(answer) => answer,
+            Err(_elapsed) => Err(Error::Sql(silent())),
+        };
+        held.finish(&answer);
+        answer
     }
 
     pub(super) fn in_use(&self) -> u32 {

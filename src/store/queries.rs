@@ -1,8 +1,8 @@
 //! Every query of the crate by name, so that one test can prepare them all on both databases.
 
 use super::{
-    Sql, attempt, audit, callback, caller, checkpoint, dead_letter, document, event, idempotency, inbox, legacy_call, outbox, owed_answer,
-    protocol, protocol_number, setting, step_cache, task,
+    Sql, attempt, audit, callback, caller, checkpoint, database_time, dead_letter, document, event, idempotency, inbox, legacy_call,
+    outbox, owed_answer, protocol, protocol_number, setting, step_cache, task, task_follower,
 };
 
 /// The files that hold queries; a test finds the one that is not named here.
@@ -12,6 +12,7 @@ const FILES: &[&[(&str, Sql)]] = &[
     callback::ALL,
     caller::ALL,
     checkpoint::ALL,
+    database_time::ALL,
     dead_letter::ALL,
     document::ALL,
     event::ALL,
@@ -24,6 +25,7 @@ const FILES: &[&[(&str, Sql)]] = &[
     protocol_number::ALL,
     setting::ALL,
     step_cache::ALL,
+    task_follower::ALL,
 ];
 
 /// Name and text of every query.

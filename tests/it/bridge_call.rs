@@ -1,6 +1,7 @@
 //! The v1 call: waits, answers, times out, and gives what it owes.
 
 use crate::support::{Service, TestDatabase, eventually, on_both_databases};
+use protocol_bridge::{domain::time::Timestamp, store::Fault};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
@@ -110,6 +111,57 @@ on_both_databases! {
         assert_ne!(task_of("one", "no-cache").await, owed, "the caller wants a fresh one");
     }
 
+    async fn a_task_that_was_not_ready_is_generated_once_it_is(database: TestDatabase) {
+        let service = Service::start(database).await;
+        let (status, body) = service.json(service.merge("unsigned-9")).await;
+        assert_eq!((status, &body["type"]), (409, &"/problems/agenda-not-ready".into()), "{body}");
+        service.agendas.sign();
+        let (status, protocol) = service.json(service.merge("unsigned-9")).await;
+        assert_eq!((status, &protocol["version"]), (200, &1.into()), "{protocol}");
+        assert_ne!(protocol["taskId"], body["taskId"], "a new call is a new try");
+    }
+
+    async fn a_failure_reaches_the_caller_at_once_without_a_poll(database: TestDatabase) {
+        // No look at the database comes between: the next one would be in a minute.
+        let service = Service::configured(database, &[("LEGACY__POLL_INTERVAL", "1m")]).await;
+        let calls = futures::future::join_all((0..5).map(|n| service.merge(&format!("slow-unsigned-{n}")).send()));
+        let release = async {
+            eventually(Duration::from_secs(10), "all wait", || async { service.metric("protocol_bridge_legacy_waiters") >= 5.0 && service.agendas.asked() == 5 }).await;
+            service.agendas.release();
+            Instant::now()
+        };
+        let (answers, released) = futures::join!(calls, release);
+        // From the source's answer on: the check, the commit, the wake-up and the answer; far from the next poll, with room for a machine that is busy.
+        assert!(released.elapsed() < Duration::from_secs(10), "{:?}", released.elapsed());
+        for answer in answers {
+            let answer = answer.expect("an answer");
+            assert_eq!(answer.status(), 409);
+            has_v1_headers(&answer, "task");
+        }
+    }
+
+    async fn a_database_that_hangs_or_breaks_is_answered_in_time(database: TestDatabase) {
+        let service = Service::start(database).await;
+        for (fault, times) in [(Fault::FailBefore, 1000), (Fault::Delay(Duration::from_secs(20)), 1)] {
+            service.db.faults().arm("submit_task", fault, times);
+            let start = Instant::now();
+            let response = service.merge("1").send().await.unwrap();
+            assert!(start.elapsed() < Duration::from_secs(5), "answered after {:?}", start.elapsed());
+            assert_eq!((response.status().as_u16(), response.headers()["retry-after"].to_str().unwrap()), (503, "5"));
+            has_v1_headers(&response, "bridge");
+            assert_eq!(response.json::<Value>().await.unwrap()["type"], "/problems/unavailable");
+            service.db.faults().disarm("submit_task");
+        }
+    }
+
+    async fn a_preference_lowers_the_wait_and_never_raises_it(database: TestDatabase) {
+        let service = Service::configured(database, &[("LEGACY__TIMEOUT", "1s")]).await;
+        for (wanted, applied) in [("wait=0", "wait=0"), ("wait=700", "wait=1")] {
+            let response = service.merge("slow-p").header("prefer", wanted).send().await.unwrap();
+            assert_eq!((response.status().as_u16(), response.headers()["preference-applied"].to_str().unwrap()), (504, applied));
+        }
+    }
+
     async fn failures_are_told_as_problems_and_never_owed(database: TestDatabase) {
         let service = Service::configured(database, &[("LEGACY__TIMEOUT", "20s")]).await;
         for (agenda, status, code) in [("unknown-1", 404, "agenda-not-found"), ("unsigned-1", 409, "agenda-not-ready"), ("wrong-1", 422, "agenda-invalid")] {
@@ -196,5 +248,27 @@ on_both_databases! {
         assert!(body["taskId"].is_string());
         assert_eq!(service.get("/readyz").send().await.unwrap().status(), 503);
         assert_eq!(service.get("/livez").send().await.unwrap().status(), 200);
+    }
+}
+
+/// From the commit of a failure to the v1 caller's answer. Run by hand: `cargo nextest run --run-ignored only --no-capture -E 'test(how_long_a_failure_takes)'`.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a measurement"]
+async fn how_long_a_failure_takes_to_reach_the_caller() {
+    for database in [TestDatabase::sqlite().await, TestDatabase::postgres().await] {
+        let dialect = database.dialect;
+        let service = Service::configured(database, &[("LEGACY__POLL_INTERVAL", "1m")]).await;
+        let mut took = Vec::new();
+        for n in 0..300 {
+            let answer = service.merge(&format!("unsigned-{n}")).send().await.expect("an answer");
+            let answered = std::time::SystemTime::now();
+            assert_eq!(answer.status(), 409);
+            let task = answer.headers()["task-id"].to_str().unwrap().to_owned();
+            let finished: Timestamp = service.status_of(&task).await["finishedAt"].as_str().unwrap().parse().unwrap();
+            let finished = std::time::UNIX_EPOCH + Duration::from_micros(u64::try_from(finished.as_micros()).unwrap());
+            took.push(answered.duration_since(finished).unwrap_or_default());
+        }
+        took.sort();
+        eprintln!("{dialect:?}: p50 {:?}, p99 {:?}, most {:?}", took[150], took[297], took[299]);
     }
 }

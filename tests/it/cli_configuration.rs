@@ -95,3 +95,28 @@ async fn logs_are_json_off_a_terminal_and_text_when_asked_for() {
     text.terminate();
     text.ended(Duration::from_secs(30)).await;
 }
+
+#[test]
+fn a_new_key_is_shown_once_with_what_goes_into_the_configuration() {
+    use sha2::{Digest as _, Sha256};
+    let folder = tempfile::tempdir().expect("a folder");
+    let made = run(&["keys", "new", "portal", "--role", "legacy", "--role", "submit"], &[], folder.path());
+    assert_eq!(code(&made), Some(0), "{}", stderr(&made));
+    let key = stdout(&made).lines().find_map(|line| line.strip_prefix("# key: ")).expect("the key").to_owned();
+    assert!(key.len() >= 40 && key.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-')), "{key}");
+    let hash = protocol_bridge::generator::documents::hex(&Sha256::digest(key.as_bytes()));
+    assert!(stdout(&made).contains(&format!("key_sha256 = \"{hash}\"")), "{}", stdout(&made));
+    let again = run(&["keys", "new", "portal", "--role", "legacy"], &[], folder.path());
+    assert!(!stdout(&again).contains(&key), "no two are the same");
+    // What is printed can be appended to a configuration as it is.
+    fs::write(folder.path().join("bridge.toml"), &made.stdout).expect("written");
+    let checked = run(&["check-config", "--config", "bridge.toml", "--listen", "0.0.0.0:80"], &[], folder.path());
+    assert_eq!((code(&checked), stdout(&checked)), (Some(0), "ok\n"), "{}", stderr(&checked));
+
+    for wrong in
+        [["keys", "new", "a b", "--role", "legacy"], ["keys", "new", "other", "--role", "read"], ["keys", "new", "x", "--role", "king"]]
+    {
+        assert_eq!(code(&run(&wrong, &[], folder.path())), Some(2), "{wrong:?}");
+    }
+    assert_eq!(code(&run(&["keys", "new", "x"], &[], folder.path())), Some(2), "a key that may do nothing is a mistake");
+}

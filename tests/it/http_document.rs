@@ -8,8 +8,7 @@ on_both_databases! {
     async fn a_document_is_served_whole_in_part_or_not_again(database: TestDatabase) {
         let service = Service::start(database).await;
         service.agendas.retitle("Протокол «№ 1/2»; \"х\" %41 \u{202E}");
-        let (status, protocol) = service.json(service.merge("5")).await;
-        assert_eq!(status, 200, "{protocol}");
+        let protocol = service.protocol_of("5").await;
         let pdf = protocol["documents"].as_array().unwrap().iter().find(|document| document["format"] == "pdf").expect("a PDF");
         let (url, sha256) = (pdf["url"].as_str().unwrap(), pdf["sha256"].as_str().unwrap());
         let whole = service.get(url).send().await.unwrap();
@@ -37,11 +36,49 @@ on_both_databases! {
         let head = service.request(reqwest::Method::HEAD, url).send().await.unwrap();
         assert_eq!((head.status().as_u16(), head.headers()["content-length"].to_str().unwrap()), (200, bytes.len().to_string().as_str()));
 
+        let part = service.request(reqwest::Method::HEAD, url).header("range", "bytes=5-9").send().await.unwrap();
+        assert_eq!((part.status().as_u16(), part.headers()["content-length"].to_str().unwrap()), (200, bytes.len().to_string().as_str()), "a range is for GET alone");
+        let beyond = service.request(reqwest::Method::HEAD, url).header("range", "bytes=99999999-").send().await.unwrap();
+        assert_eq!(beyond.status(), 200);
+
         let json = service.get(&url.replace(".pdf", ".json")).send().await.unwrap();
         assert_eq!(json.headers()["content-type"], "application/json");
         assert!(json.json::<serde_json::Value>().await.unwrap().is_object());
         for missing in [".docx", ".html"] {
             assert_eq!(service.get(&url.replace(".pdf", missing)).send().await.unwrap().status(), 404, "{missing}");
         }
+    }
+}
+
+/// What `curl -OJ` makes of the header: a file in this folder, under a name that does no harm.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_is_saved_under_a_sane_name() {
+    let service = Service::start(TestDatabase::sqlite().await).await;
+    let titles = [
+        "Протокол заседания Совета".to_owned(),
+        format!("Протокол {}", "я".repeat(34)),
+        "щ".repeat(120),
+        "x".repeat(290),
+        "a\"b\\c/d;e %41 ../..".to_owned(),
+        "gpj\u{202E}fdp.exe 😀.".to_owned(),
+        "CON".to_owned(),
+    ];
+    for (n, title) in titles.iter().enumerate() {
+        service.agendas.retitle(title);
+        let protocol = service.protocol_of(&format!("t11-{n}")).await;
+        let url = format!("http://{}/protocol/{}/document.pdf", service.address, protocol["protocolId"].as_str().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_owned();
+        let output = tokio::task::spawn_blocking(move || {
+            std::process::Command::new("curl").args(["-sS", "-f", "-O", "-J", &url]).current_dir(path).output()
+        });
+        let output = output.await.unwrap().expect("curl runs");
+        assert!(output.status.success(), "{title:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let names: Vec<String> =
+            std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().expect("UTF-8")).collect();
+        let [name] = names.as_slice() else { panic!("{title:?}: {names:?}") };
+        assert!(name.ends_with(".pdf") && name.len() <= 255 && name.is_ascii(), "{title:?} became {name:?}");
+        assert!(!name.starts_with('.') && !name.contains(['/', '\\', '"', ';', '%']), "{title:?} became {name:?}");
+        assert!(std::fs::read(folder.path().join(name)).unwrap().starts_with(b"%PDF-"));
     }
 }

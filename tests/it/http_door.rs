@@ -104,6 +104,7 @@ on_both_databases! {
         let (status, answer) = post(&service, "/task", chunked).await;
         assert_eq!(status, 413, "4 MB without a Content-Length: {answer}");
 
+        // goes with v1: begin
         for (agenda, expected) in [("..%2Fx", 400), ("%00", 400), ("%FF", 400), ("a%2Fb", 400), ("%D0%BF", 400), ("", 400), ("a/b", 400), (&"x".repeat(129), 400)] {
             let (status, answer) = service.json(service.merge(agenda)).await;
             assert_eq!((status, &answer["type"]), (expected, &"/problems/invalid-request".into()), "{agenda:?}: {answer}");
@@ -112,6 +113,7 @@ on_both_databases! {
         assert!(line.contains(" 400 ") && body.contains("/problems/invalid-request"), "{line} {body}");
         let (status, answer) = service.json(service.merge("1").header("content-type", "image/png").body(vec![0; 2 * 1024 * 1024])).await;
         assert_eq!((status, &answer["type"]), (413, &"/problems/payload-too-large".into()));
+        // goes with v1: end
 
         for (path, expected) in [("/task/nonsense/status", 400), ("/task/0198c0de-0000-7000-8000-000000000000/status", 404), ("/protocol/0198c0de-0000-7000-8000-000000000000", 404), ("/nothing", 404), ("/task", 400),
             ("/task?agendaId=%2E%2E", 400), ("/api/tasks?limit=0", 400), ("/api/tasks?limit=201", 400), ("/api/tasks?cursor=x", 400), ("/api/tasks?stauts=FAILED", 400), ("/api/tasks?status=failed", 400), ("/protocol?agendaId=a&cursor=-1", 400)] {
@@ -132,4 +134,37 @@ on_both_databases! {
         assert!(line.contains(" 400 "), "{line}");
         assert_eq!(service.get("/livez").send().await.unwrap().status(), 200);
     }
+}
+
+/// What has come of a head in time decides about the answer; a connection on which nothing came is closed without one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_that_does_not_arrive_is_answered_408() {
+    use protocol_bridge::{
+        base::{clock::Clock, shutdown::Shutdown},
+        http::{late_head::LateHead, server::serve_patiently},
+    };
+    let answer = |request: axum::extract::Request| async move {
+        let late = request.extensions().get::<LateHead>().is_some();
+        let status = if late { axum::http::StatusCode::REQUEST_TIMEOUT } else { axum::http::StatusCode::OK };
+        (status, format!("{} {}", request.method(), request.uri()))
+    };
+    let router = axum::Router::new().fallback(answer);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (address, shutdown) = (listener.local_addr().unwrap(), Shutdown::new());
+    let patience = std::time::Duration::from_millis(300);
+    shutdown.spawn("test", serve_patiently(listener, router, Clock::system(), shutdown.clone(), patience));
+    let send = async |bytes: &[u8]| {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(bytes).await.unwrap();
+        let mut answer = Vec::new();
+        crate::support::within(std::time::Duration::from_secs(10), "the end", stream.read_to_end(&mut answer)).await.unwrap();
+        String::from_utf8(answer).unwrap()
+    };
+    let late = send(b"POST /task HTTP/1.1\r\nHost: ").await;
+    assert!(late.starts_with("HTTP/1.1 408 Request Timeout\r\n") && late.ends_with("\r\nconnection: close\r\n\r\nPOST /task"), "{late}");
+    assert_eq!(send(b"").await, "");
+    let kept = send(b"GET /a HTTP/1.1\r\nHost: localhost\r\n\r\nGET /b HT").await;
+    assert!(kept.starts_with("HTTP/1.1 200 OK") && kept.contains("HTTP/1.1 408 Request Timeout"), "{kept}");
+    assert!(!send(b"GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n").await.contains("408"), "an idle connection is closed in silence");
+    shutdown.force();
 }

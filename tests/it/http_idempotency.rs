@@ -27,8 +27,10 @@ on_both_databases! {
         }
         let generic = service.post("/api/tasks").json(&json!({ "payload": { "agendaId": "xyz" }, "idempotencyKey": "k1" }));
         assert_eq!(service.json(generic).await.0, 422, "both ways to submit share the scope");
+        // goes with v1: begin
         let (status, v1) = service.json(service.merge("abc").header("idempotency-key", "k1").header("prefer", "respond-async")).await;
         assert_eq!((status, &v1["taskId"]), (202, &first["taskId"]), "v1 reads no key; the agenda is its key");
+        // goes with v1: end
     }
 
     async fn keys_are_checked_at_the_door(database: TestDatabase) {

@@ -16,7 +16,7 @@ fn every_route_is_in_it_and_nothing_else() {
         .collect();
     let served: BTreeSet<(String, String)> = ROUTES.iter().map(|route| (route.path.to_owned(), route.method.to_owned())).collect();
     assert_eq!(described, served);
-    assert_eq!(document["paths"]["/api/v1/protocol/merge/byAgenda/{agendaId}"]["post"]["deprecated"], true);
+    assert_eq!(document["paths"]["/api/v1/protocol/merge/byAgenda/{agendaId}"]["post"]["deprecated"], true); // goes with v1
     assert_eq!(document["openapi"].as_str().unwrap()[..3], *"3.1");
 }
 

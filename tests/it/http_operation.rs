@@ -17,19 +17,39 @@ on_both_databases! {
 
     async fn made_up_paths_methods_and_names_add_no_series(database: TestDatabase) {
         let service = Service::start(database).await;
-        service.json(service.merge("1")).await;
-        service.get("/nothing").send().await.unwrap();
+        service.protocol_of("1").await;
+        rubbish(&service, 0..6).await;
         let before = service.metrics.render().lines().count();
-        for n in 0..300 {
-            let method = reqwest::Method::from_bytes(format!("FOO{n}").as_bytes()).unwrap();
-            service.request(method, "/task").header("user-agent", format!("agent-{n}")).send().await.unwrap();
-            service.get(&format!("/made/up/{n}")).header("x-caller", format!("caller-{n}")).send().await.unwrap();
-            service.merge(&format!("%00{n}")).header("x-caller", format!("caller-{n}")).send().await.unwrap();
-        }
+        rubbish(&service, 6..900).await;
         assert_eq!(service.metrics.render().lines().count(), before);
         let text = service.get("/metrics").send().await.unwrap().text().await.unwrap();
         assert!(text.contains("protocol_bridge_http_request_seconds_count{route=\"/task/{taskId}/status\",method=\"GET\",status=\"5xx\"} 0"), "at 0 from the start");
-        assert!(text.contains("protocol_bridge_legacy_requests_total{caller=\"other\",outcome=\"gone\"} 0"));
+        assert!(text.contains("protocol_bridge_legacy_requests_total{caller=\"other\",outcome=\"gone\"} 0")); // goes with v1
+    }
+
+    async fn a_held_call_shows_how_long_calls_live(database: TestDatabase) {
+        let off = Service::start(database).await;
+        assert_eq!(off.get("/debug/hold?seconds=0").send().await.unwrap().status(), 404);
+        let service = Service::configured(off.stop().await, &[("HTTP__DEBUG_HOLD", "true")]).await;
+        let start = std::time::Instant::now();
+        let held = service.get("/debug/hold?seconds=1").send().await.unwrap();
+        assert_eq!((held.status().as_u16(), held.text().await.unwrap().as_str()), (200, "held for 1 s\n"));
+        assert!(start.elapsed() >= Duration::from_secs(1));
+        for wrong in ["", "?seconds=3601", "?seconds=-1", "?seconds=x", "?seconds=1&more=1"] {
+            assert_eq!(service.get(&format!("/debug/hold{wrong}")).send().await.unwrap().status(), 400, "{wrong}");
+        }
+        let held: Vec<_> = (0..20).map(|_| tokio::spawn(service.get("/debug/hold?seconds=600").send())).collect();
+        crate::support::eventually(Duration::from_secs(20), "eight are held and no more", || async {
+            held.iter().filter(|call| call.is_finished()).count() == 12
+        }).await;
+        service.shutdown.begin();
+        let mut statuses = Vec::new();
+        for call in held {
+            let answer = crate::support::within(Duration::from_secs(5), "a drain lets go", call).await.unwrap().unwrap();
+            statuses.push(answer.status().as_u16());
+        }
+        statuses.sort_unstable();
+        assert_eq!(statuses, [vec![429; 12], vec![503; 8]].concat());
     }
 
     async fn an_agenda_is_checked_without_a_task(database: TestDatabase) {
@@ -72,4 +92,45 @@ on_both_databases! {
         service.shutdown.begin();
         crate::support::within(Duration::from_secs(8), "everything has stopped", service.shutdown.finished()).await;
     }
+}
+
+/// Requests that nobody sends who means well: made-up paths, methods, hosts, agents, callers, keys, callback hosts and agendas.
+async fn rubbish(service: &Service, numbers: std::ops::Range<u32>) {
+    use futures::StreamExt as _;
+    let requests = numbers.map(|n| {
+        let request = match n % 6 {
+            0 => service.request(reqwest::Method::from_bytes(format!("FOO{n}").as_bytes()).unwrap(), "/task"),
+            1 => service.get(&format!("/made/up/{n}")),
+            2 => service.merge(&format!("%00{n}")), // goes with v1
+            3 => service.get("/livez").header("host", format!("host-{n}.example.org")),
+            4 => service
+                .post("/task")
+                .header("idempotency-key", format!("key-{n}"))
+                .json(&serde_json::json!({ "agendaId": format!("..{n}"), "callbackUrl": format!("https://hook-{n}.example.org") })),
+            _ => service.get(&format!("/task/{n}/status")),
+        };
+        request.header("user-agent", format!("agent-{n}/1")).header("x-caller", format!("caller-{n}")).send()
+    });
+    futures::stream::iter(requests).buffer_unordered(16).for_each(|answer| async { drop(answer.unwrap().bytes().await) }).await;
+}
+
+/// 100,000 of them: series stay as many, memory stays flat, `/metrics` stays quick. Run by hand: `cargo nextest run --run-ignored only -E 'test(hundred_thousand)'`.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes"]
+async fn a_hundred_thousand_made_up_requests_cost_nothing_that_stays() {
+    let resident = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap().to_owned();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    let service = Service::start(TestDatabase::sqlite().await).await;
+    rubbish(&service, 0..10_000).await;
+    let (series, memory) = (service.metrics.render().lines().count(), resident());
+    rubbish(&service, 10_000..110_000).await;
+    let start = std::time::Instant::now();
+    let text = service.get("/metrics").send().await.unwrap().text().await.unwrap();
+    let (took, after) = (start.elapsed(), resident());
+    eprintln!("{series} series, {memory} KiB before, {after} KiB after, /metrics {} bytes in {took:?}", text.len());
+    assert_eq!(text.lines().count(), series);
+    assert!(took < Duration::from_millis(100) && after < memory + 32 * 1024, "{memory} KiB → {after} KiB, {took:?}");
 }

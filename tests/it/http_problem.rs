@@ -34,20 +34,16 @@ on_both_databases! {
         let (status, body) = service.json(service.post("/task").json(&serde_json::json!({ "agendaId": "1" }))).await;
         assert_eq!((status, &body["type"]), (503, &"/problems/unavailable".into()));
         assert!(!body.to_string().contains("injected"), "{body}");
-        let response = service.merge("1").send().await.unwrap();
-        assert_eq!((response.status().as_u16(), response.headers()["retry-after"].to_str().unwrap()), (503, "5"));
-        assert_eq!(response.headers()["error-source"], "bridge");
         service.db.faults().disarm("submit_task");
     }
 
     async fn a_database_that_hangs_is_answered_within_five_seconds(database: TestDatabase) {
         let service = Service::start(database).await;
-        service.db.faults().arm("submit_task", Fault::Delay(Duration::from_secs(20)), 2);
+        service.db.faults().arm("submit_task", Fault::Delay(Duration::from_secs(20)), 1);
         let start = Instant::now();
-        let (v1, v2) = futures::join!(service.json(service.merge("1")), service.json(service.post("/task").json(&serde_json::json!({ "agendaId": "2" }))));
+        let (status, body) = service.json(service.post("/task").json(&serde_json::json!({ "agendaId": "2" }))).await;
         assert!(start.elapsed() < Duration::from_secs(5), "answered after {:?}", start.elapsed());
-        assert_eq!((v1.0, &v1.1["type"]), (503, &"/problems/unavailable".into()));
-        assert_eq!((v2.0, &v2.1["type"]), (503, &"/problems/unavailable".into()));
+        assert_eq!((status, &body["type"]), (503, &"/problems/unavailable".into()));
     }
 }
 

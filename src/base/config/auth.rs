@@ -1,6 +1,7 @@
 //! `[auth]` and `[[callers]]`: who may call, and what proves who they are.
 
 use super::Problem;
+use crate::domain::time::Timestamp;
 use serde::Deserialize;
 use std::{collections::HashSet, net::IpAddr};
 
@@ -9,10 +10,13 @@ use std::{collections::HashSet, net::IpAddr};
 pub struct Auth {
     /// Serve anyone on any address without proof of who they are.
     pub disabled: bool,
+    /// What a call may do whose name nothing proves, once there are callers.
+    #[serde(default)]
+    pub anonymous_roles: Vec<Role>,
 }
 
 /// A caller that is known by name.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallerConfig {
     pub name: String,
@@ -25,8 +29,12 @@ pub struct CallerConfig {
     pub networks: Vec<String>,
     #[serde(default)]
     pub user_agent: Option<String>,
+    /// It does not call any more: its proof gives no rights.
     #[serde(default)]
     pub retired: bool,
+    /// From then on v1 answers it 410.
+    #[serde(default)]
+    pub cut_off: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
@@ -38,18 +46,27 @@ pub enum Role {
     Admin,
 }
 
+impl Role {
+    pub const ALL: [Self; 4] = [Self::Legacy, Self::Submit, Self::Read, Self::Admin];
+
+    /// As it is written in the configuration.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Legacy => "legacy",
+            Self::Submit => "submit",
+            Self::Read => "read",
+            Self::Admin => "admin",
+        }
+    }
+}
+
 pub(super) fn validate_callers(callers: &[CallerConfig], problems: &mut Vec<Problem>) {
     let mut names = HashSet::new();
     for (place, caller) in callers.iter().enumerate() {
         let key = |field: &str| format!("callers[{place}].{field}");
-        // The name becomes a label, a log field and a row of the ledger.
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-        if caller.name.is_empty() || caller.name.len() > 64 || !caller.name.chars().all(plain) {
-            let reason = format!("{:?} is not a name; use 1 to 64 of A-Z a-z 0-9 . _ -", caller.name);
+        if let Err(reason) = check_name(&caller.name) {
             problems.push(Problem::new(key("name"), reason));
-        } else if matches!(caller.name.as_str(), "other" | "unknown" | "anonymous") {
-            problems
-                .push(Problem::new(key("name"), format!("{:?} is what callers without a name are called; choose another", caller.name)));
         } else if !names.insert(&caller.name) {
             problems.push(Problem::new(key("name"), format!("{:?} is there twice; give each caller its own name", caller.name)));
         }
@@ -71,6 +88,22 @@ pub(super) fn validate_callers(callers: &[CallerConfig], problems: &mut Vec<Prob
                 "nothing proves this caller's name; write key_sha256, or networks with user_agent, or retired = true",
             ));
         }
+    }
+}
+
+/// Checks a caller's name, which becomes a label, a log field and a row of the ledger. No name that is only claimed can look like one that is proved: those that
+/// would are given a mark which no name can hold.
+///
+/// # Errors
+/// When it cannot be one.
+pub fn check_name(name: &str) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+        Err(format!("{name:?} is not a name; use 1 to 64 of A-Z a-z 0-9 . _ -"))
+    } else if matches!(name, "other" | "unknown" | "anonymous") {
+        Err(format!("{name:?} is what callers without a name are called; choose another"))
+    } else {
+        Ok(())
     }
 }
 

@@ -17,6 +17,8 @@ pub struct Http {
     /// Addresses or networks whose `X-Forwarded-For` is believed.
     #[serde(default)]
     pub trusted_proxies: Vec<String>,
+    /// Whether `GET /debug/hold` is there.
+    pub debug_hold: bool,
 }
 
 impl Http {

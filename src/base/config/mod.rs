@@ -24,13 +24,13 @@ mod text;
 mod tree;
 
 pub use agenda::AgendaConfig;
-pub use auth::{Auth, CallerConfig, Role};
+pub use auth::{Auth, CallerConfig, Role, check_name};
 pub use database::{Database, Migrate};
 pub use documents::{Documents, Generator};
 pub use engine::{Engine, Toggle};
 pub use http::Http;
 pub use keys::{documented, known};
-pub use legacy::Legacy;
+pub use legacy::{Brownout, Legacy};
 pub use load::{DEFAULTS, Loaded, Sources, load};
 pub use operation::{LogFormat, ShutdownConfig, Telemetry};
 pub use problem::{Error, Problem};

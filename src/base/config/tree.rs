@@ -91,6 +91,7 @@ impl Config {
                 ),
             ));
         }
+        self.legacy.warn(&mut warnings);
         self.engine.warn(&mut warnings);
         self.agenda.warn(&mut warnings);
         if self.is_open() && self.auth.disabled {

@@ -2,13 +2,19 @@
 
 use crate::{
     callers::Identity,
-    domain::{ids::AgendaId, task::Kind},
+    domain::{
+        cursor::{Cursor, Page},
+        ids::AgendaId,
+        task::{Kind, Task},
+    },
     engine::facade::TaskFilter,
     http::{
         Api, Problem,
         parameters::Query,
         shapes::{List, ProblemDetails, TaskStatus},
+        sight,
     },
+    store::task_follower,
 };
 use axum::{Extension, Json, extract::State};
 
@@ -36,8 +42,23 @@ pub async fn agenda_tasks(
     let agenda_id = query.required::<AgendaId>("agendaId");
     let (cursor, limit) = (query.cursor(), query.limit());
     query.finish()?;
-    let filter = TaskFilter { agenda_id, kind: Some(Kind::Protocol), ..TaskFilter::default() };
-    let page = api.within_patience(api.engine.tasks(filter, cursor, limit)).await?;
-    api.ledger.saw_v2(&identity);
+    let agenda_id = agenda_id.ok_or_else(|| Problem::invalid("missing", "/query/agendaId", "this parameter is needed"))?;
+    let page = match sight::limited_to(&identity).map(str::to_owned) {
+        Some(caller) => own(&api, agenda_id, caller, cursor, limit).await?,
+        None => {
+            let filter = TaskFilter { agenda_id: Some(agenda_id), kind: Some(Kind::Protocol), ..TaskFilter::default() };
+            api.within_patience(api.engine.tasks(filter, cursor, limit)).await?
+        }
+    };
     Ok(Json(List::of(page, |task| TaskStatus::of(&task))))
+}
+
+/// The page of a caller that sees its own tasks only.
+async fn own(api: &Api, agenda: AgendaId, caller: String, cursor: Option<Cursor>, limit: usize) -> Result<Page<Task>, Problem> {
+    let found = api.db.read("tasks", move |tx| {
+        let (agenda, caller) = (agenda.clone(), caller.clone());
+        Box::pin(async move { task_follower::tasks_of_agenda(tx, &agenda, &caller, cursor, limit + 1).await })
+    });
+    let tasks = api.within_patience(found).await?;
+    Ok(Page::from_rows(tasks, limit, |task| Cursor { at: task.created_at, id: task.id.0 }))
 }

@@ -39,7 +39,6 @@ pub async fn cancel_task(
     PathParameter(id): PathParameter<TaskId>,
 ) -> Result<Response, Problem> {
     let cancelled = api.within_patience(api.engine.cancel(id)).await?;
-    api.ledger.saw_v2(&identity);
     match cancelled {
         Cancelled::Now(task) => {
             api.audit(&identity, request_id, "task.cancel", id.to_string()).await?;

@@ -148,7 +148,7 @@ pub async fn create_task(
         via: Via::V2,
         traceparent: Some(Trace::of(&headers, &api.entropy, api.clock.now()).traceparent),
     };
-    submit::submit(&api, &identity, submission).await
+    submit::submit(&api, submission).await
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use axum::{
     body::Body,
     extract::State,
     http::{
-        HeaderMap, HeaderName, HeaderValue, StatusCode,
+        HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
         header::{
             ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
             IF_RANGE, RANGE,
@@ -61,8 +61,13 @@ macro_rules! document_route {
             State(api): State<Api>,
             Extension(identity): Extension<Identity>,
             PathParameter(id): PathParameter<ProtocolId>,
-            headers: HeaderMap,
+            method: Method,
+            mut headers: HeaderMap,
         ) -> Result<Response, Problem> {
+            // A range is defined for GET alone (RFC 9110, 14.2): HEAD tells of the whole.
+            if method != Method::GET {
+                headers.remove(RANGE);
+            }
             serve(&api, &identity, id, Format::$format, &headers).await
         }
     };
@@ -79,8 +84,7 @@ document_route!(document_html, "/protocol/{protocolId}/document.html", Html, "te
 document_route!(document_json, "/protocol/{protocolId}/document.json", Json, "application/json", "protocolAsJson");
 
 async fn serve(api: &Api, identity: &Identity, id: ProtocolId, format: Format, asked_with: &HeaderMap) -> Result<Response, Problem> {
-    let protocol = load(api, id).await?;
-    api.ledger.saw_v2(identity);
+    let protocol = load(api, identity, id).await?;
     let document = protocol.documents.iter().find(|document| document.format == format);
     let document = document.ok_or_else(|| Problem::request(RequestProblem::NotFound, format!("The protocol has no {format} document.")))?;
     let tag = etag(&document.sha256);

@@ -1,15 +1,12 @@
 //! `POST /api/v1/protocol/merge/byAgenda/{agendaId}`: the deprecated synchronous call. Puts the bridge's answer into HTTP.
 
 use crate::{
-    base::clock::Monotonic,
-    bridge::{Answer, Call, HandedOut, Refusal, answer::Gone},
+    base::{clock::Monotonic, jq::RunError},
+    bridge::{Admitted, Answer, Call, HandedOut, Refusal, answer::Gone},
     callers::Identity,
-    domain::{
-        ids::{AgendaId, TaskId},
-        protocol::Protocol,
-    },
+    domain::ids::{AgendaId, TaskId},
     http::{
-        Api, Problem, RequestProblem,
+        Api, Problem, ProblemType, RequestProblem,
         door::IgnoredBody,
         legacy_headers::{ERROR_SOURCE, PREFIX, TASK_ID},
         parameters::PathParameter,
@@ -21,10 +18,11 @@ use crate::{
 use axum::{
     Extension,
     body::Body,
-    extract::{Request, State},
+    extract::State,
     http::{
-        HeaderMap, HeaderValue, Uri,
-        header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, LINK, LOCATION},
+        HeaderMap, HeaderValue, Method, Uri,
+        header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, LOCATION},
+        request::Parts,
     },
     response::{IntoResponse as _, Response},
 };
@@ -58,7 +56,7 @@ const ASK_AGAIN_SECONDS: u64 = 30;
         (status = 400, description = "Not an agenda's id.", body = ProblemDetails, content_type = "application/problem+json"),
         (status = 404, description = "Failed: the source knows no such agenda.", body = ProblemDetails, content_type = "application/problem+json"),
         (status = 409, description = "Failed: not ready, or cancelled.", body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 410, description = "v1 is closed.", body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 410, description = "v1 is closed: to all, to this caller, or for a while.", body = ProblemDetails, content_type = "application/problem+json"),
         (status = 422, description = "Failed: the agenda is not valid.", body = ProblemDetails, content_type = "application/problem+json"),
         (status = 500, description = "Failed inside.", body = ProblemDetails, content_type = "application/problem+json"),
         (status = 502, description = "Failed: the agenda source did not answer.", body = ProblemDetails, content_type = "application/problem+json"),
@@ -78,10 +76,15 @@ pub async fn merge_by_agenda(
     body: Result<IgnoredBody, Problem>,
 ) -> Response {
     let since = api.clock.monotonic();
+    // Before anything else that could be wrong; the body has been heard out, so that the answer gets through.
+    let admitted = match admit(&api, &identity, &headers, &uri, since).await {
+        Ok(admitted) => admitted,
+        Err(gone) => return gone.into_response(),
+    };
     let agenda_id = match agenda_id.and_then(|PathParameter(agenda_id)| body.map(|_| agenda_id)) {
         Ok(agenda_id) => agenda_id,
         Err(problem) => {
-            refused(&api, &identity, &headers, &uri, since);
+            refused(&api, &identity, &headers, &uri, since).await;
             return problem.into_response();
         }
     };
@@ -96,29 +99,89 @@ pub async fn merge_by_agenda(
         traceparent: trace.traceparent,
         since,
     };
-    let answer = api.bridge.call(call).await;
+    let answer = api.bridge.call(admitted, call).await;
     into_http(answer, prefer)
 }
 
 /// A path below v1's that is no agenda id, such as `…/../x` sent as it is: a v1 call with a bad id.
-#[must_use]
-pub fn not_an_agenda_id(api: &Api, request: &Request) -> Problem {
-    if let Some(identity) = request.extensions().get::<Identity>() {
-        refused(api, identity, request.headers(), request.uri(), api.clock.monotonic());
+pub async fn not_an_agenda_id(api: &Api, request: &Parts) -> Problem {
+    let since = api.clock.monotonic();
+    if let Some(identity) = request.extensions.get::<Identity>() {
+        if let Err(gone) = admit(api, identity, &request.headers, &request.uri, since).await {
+            return gone;
+        }
+        refused(api, identity, &request.headers, &request.uri, since).await;
     }
     Problem::invalid("invalid", "/path/agendaId", crate::domain::ids::InvalidAgendaId.to_string())
 }
 
+/// What the gate's verdict means for a v1 call: where v1 is closed anyway, a missing role does not matter. A call that is refused is a v1 call all the same: it
+/// counts when one asks who still calls.
+///
+/// # Errors
+/// What is to be answered at the gate.
+pub async fn at_the_gate(
+    api: &Api,
+    identity: &Identity,
+    (method, uri, headers): (&Method, &Uri, &HeaderMap),
+    verdict: Result<(), Problem>,
+) -> Result<(), Problem> {
+    let Err(problem) = verdict else { return Ok(()) };
+    if !uri.path().starts_with(PREFIX) {
+        return Err(problem);
+    }
+    let since = api.clock.monotonic();
+    let lacks_role = matches!(problem.kind(), ProblemType::Request(RequestProblem::Unauthorized | RequestProblem::Forbidden));
+    if lacks_role && method == Method::POST && api.callers.is_closed() {
+        admit(api, identity, headers, uri, since).await?;
+    }
+    refused(api, identity, headers, uri, since).await;
+    Err(problem)
+}
+
+/// Past the stage gate, or the 410.
+async fn admit(api: &Api, identity: &Identity, headers: &HeaderMap, uri: &Uri, since: Monotonic) -> Result<Admitted, Problem> {
+    match api.bridge.admit(identity) {
+        Ok(admitted) => Ok(admitted),
+        Err(gone) => {
+            let trace = Trace::of(headers, &api.entropy, api.clock.now());
+            api.bridge.turn_away(identity, named_in(uri), &trace.trace_id, since).await;
+            Err(closed(gone))
+        }
+    }
+}
+
 /// A v1 call that came to nothing before it came to the bridge: it is logged and counted all the same.
-pub fn refused(api: &Api, identity: &Identity, headers: &HeaderMap, uri: &Uri, since: Monotonic) {
+async fn refused(api: &Api, identity: &Identity, headers: &HeaderMap, uri: &Uri, since: Monotonic) {
     let trace = Trace::of(headers, &api.entropy, api.clock.now());
-    api.bridge.refused_at_the_door(identity, named_in(uri), &trace.trace_id, since);
+    api.bridge.refused_at_the_door(identity, named_in(uri), &trace.trace_id, since).await;
 }
 
 /// What the path names, percent signs and all, for the log only.
 fn named_in(uri: &Uri) -> &str {
     let named = uri.path().strip_prefix(PREFIX).unwrap_or_default();
     &named[..named.floor_char_boundary(128)]
+}
+
+/// The 410. No `Retry-After`, not even in a brownout: clients act on it by themselves, and nobody would notice.
+fn closed(gone: Gone) -> Problem {
+    let (kind, detail) = match gone {
+        Gone::ForAll => (RequestProblem::LegacyGone, "The synchronous call is gone; use POST /task.".to_owned()),
+        Gone::Retired => {
+            (RequestProblem::LegacyGone, "The synchronous call is closed to this caller, which is retired; use POST /task.".to_owned())
+        }
+        Gone::CutOff(since) => {
+            (RequestProblem::LegacyGone, format!("The synchronous call is closed to this caller since {since}; use POST /task."))
+        }
+        Gone::Unproved => {
+            (RequestProblem::LegacyGone, "The synchronous call is open only to callers that prove their name; use POST /task.".to_owned())
+        }
+        Gone::Brownout { until } => (
+            RequestProblem::LegacyBrownout,
+            format!("The synchronous call is closed until {until}, to find who still uses it; use POST /task."),
+        ),
+    };
+    Problem::request(kind, detail).replaced_by("/task")
 }
 
 fn says_no_cache(headers: &HeaderMap) -> bool {
@@ -128,17 +191,17 @@ fn says_no_cache(headers: &HeaderMap) -> bool {
 
 fn into_http(answer: Answer, prefer: Prefer) -> Response {
     match answer {
-        Answer::Completed { task, protocol, handed_out } => by_task(completed(*protocol, handed_out), task),
+        Answer::Completed { task, body, handed_out } => by_task(completed(body, handed_out), task),
         Answer::Failed(task) => by_task(Problem::of_task(&task).into_response(), task.id),
-        Answer::StillRunning(task) => {
+        Answer::StillRunning { task, waited } => {
             let location = HeaderValue::try_from(status_url(task.id)).expect("a UUID in a path is a header value");
             let mut response = Problem::request(RequestProblem::BridgeTimeout, "The task goes on; keep polling statusUrl.")
                 .standing_at(&task)
                 .ask_again_after(ASK_AGAIN_SECONDS)
                 .with_header(LOCATION, location)
                 .into_response();
-            if let Some(seconds) = prefer.wait_seconds {
-                response.headers_mut().insert(PREFERENCE_APPLIED, applied_wait(u64::from(seconds)));
+            if prefer.wait_seconds.is_some() {
+                response.headers_mut().insert(PREFERENCE_APPLIED, applied_wait(waited.as_secs()));
             }
             of_task(response, task.id)
         }
@@ -151,14 +214,6 @@ fn into_http(answer: Answer, prefer: Prefer) -> Response {
             response.headers_mut().insert(PREFERENCE_APPLIED, HeaderValue::from_static("respond-async"));
             of_task(response, task.id)
         }
-        Answer::Gone(gone) => {
-            let detail = match gone {
-                Gone::ForAll => "The synchronous call is gone; use POST /task.",
-                Gone::Unproved => "The synchronous call is open only to callers that prove their name; use POST /task.",
-            };
-            let link = HeaderValue::from_static(r#"</task>; rel="successor-version", </docs/migration>; rel="deprecation""#);
-            Problem::request(RequestProblem::LegacyGone, detail).replaced_by("/task").with_header(LINK, link).into_response()
-        }
         Answer::Refused(refusal) => not_accepted(refusal),
     }
 }
@@ -170,6 +225,7 @@ fn not_accepted(refusal: Refusal) -> Response {
         }
         Refusal::TooSlow(task) => (Problem::unavailable(), task),
         Refusal::Store(error, task) => (Problem::from(error), task),
+        Refusal::Unpresentable(error, task) => (Problem::internal(Unpresentable(error)), Some(task)),
     };
     match task {
         Some(task) => of_task(problem.about(task).into_response(), task),
@@ -177,11 +233,15 @@ fn not_accepted(refusal: Refusal) -> Response {
     }
 }
 
+/// The protocol was made, and the configuration's program gives no body for it.
+#[derive(Debug, thiserror::Error)]
+#[error("legacy.response fails on this protocol: {0}")]
+struct Unpresentable(#[source] RunError);
+
 /// The protocol; hyper drops the body when it has taken all of it, and only then is the answer owed no longer.
-fn completed(protocol: Protocol, handed_out: HandedOut) -> Response {
-    let bytes = serde_json::to_vec(&ProtocolResponse::from(protocol)).expect("a protocol holds only texts and numbers");
-    let length = HeaderValue::from(bytes.len());
-    let body = Body::new(HandedOutBody { bytes: Some(bytes.into()), handed_out: Some(handed_out) });
+fn completed(body: Vec<u8>, handed_out: HandedOut) -> Response {
+    let length = HeaderValue::from(body.len());
+    let body = Body::new(HandedOutBody { bytes: Some(body.into()), handed_out: Some(handed_out) });
     let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response.headers_mut().insert(CONTENT_LENGTH, length);

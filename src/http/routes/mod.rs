@@ -6,12 +6,17 @@ pub mod cancel_task;
 pub mod check_agenda;
 pub mod create_task;
 pub mod dead_letters;
+<<<<<<< HEAD
 pub mod docs_page;
+=======
+pub mod debug_hold;
+>>>>>>> main
 pub mod document;
 pub mod list_tasks;
 pub mod livez;
-pub mod merge_by_agenda;
+pub mod merge_by_agenda; // goes with v1
 pub mod metrics;
+pub mod migration;
 pub mod migration_page;
 pub mod openapi_json;
 pub mod problem_page;

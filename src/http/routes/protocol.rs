@@ -7,6 +7,7 @@ use crate::{
         Api, Problem, RequestProblem,
         parameters::PathParameter,
         shapes::{ProblemDetails, ProtocolResponse},
+        sight,
     },
     store,
 };
@@ -30,16 +31,18 @@ pub async fn protocol(
     Extension(identity): Extension<Identity>,
     PathParameter(id): PathParameter<ProtocolId>,
 ) -> Result<Json<ProtocolResponse>, Problem> {
-    let protocol = load(&api, id).await?;
-    api.ledger.saw_v2(&identity);
+    let protocol = load(&api, &identity, id).await?;
     Ok(Json(protocol.into()))
 }
 
 /// The protocol, or the 404 for it.
 ///
 /// # Errors
-/// When there is none, or it cannot be read.
-pub async fn load(api: &Api, id: ProtocolId) -> Result<Protocol, Problem> {
+/// When there is none for this caller, or it cannot be read.
+pub async fn load(api: &Api, identity: &Identity, id: ProtocolId) -> Result<Protocol, Problem> {
     let found = api.db.read("other", move |tx| Box::pin(async move { store::protocol::find(tx, id).await }));
-    api.within_patience(found).await?.ok_or_else(|| Problem::request(RequestProblem::NotFound, "There is no such protocol."))
+    match api.within_patience(found).await? {
+        Some(protocol) if sight::may_see(api, identity, protocol.task_id).await? => Ok(protocol),
+        _ => Err(Problem::request(RequestProblem::NotFound, "There is no such protocol.")),
+    }
 }

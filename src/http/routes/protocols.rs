@@ -7,6 +7,7 @@ use crate::{
         Api, Problem,
         parameters::Query,
         shapes::{List, ProblemDetails, ProtocolResponse},
+        sight,
     },
     store,
 };
@@ -38,12 +39,17 @@ pub async fn protocols(
     let (before, limit) = (query.optional::<u32>("cursor"), query.limit());
     query.finish()?;
     let agenda_id = agenda_id.ok_or_else(|| Problem::invalid("missing", "/query/agendaId", "this parameter is needed"))?;
+    let own = sight::limited_to(&identity).map(str::to_owned);
     let found = api.db.read("other", move |tx| {
-        let agenda_id = agenda_id.clone();
-        Box::pin(async move { store::protocol::of_agenda(tx, &agenda_id, before, limit + 1).await })
+        let (agenda_id, own) = (agenda_id.clone(), own.clone());
+        Box::pin(async move {
+            match own {
+                Some(caller) => store::task_follower::protocols_of_agenda(tx, &agenda_id, &caller, before, limit + 1).await,
+                None => store::protocol::of_agenda(tx, &agenda_id, before, limit + 1).await,
+            }
+        })
     });
     let mut protocols = api.within_patience(found).await?;
-    api.ledger.saw_v2(&identity);
     let more = protocols.len() > limit;
     protocols.truncate(limit);
     let next_cursor = protocols.last().filter(|_| more).map(|last| last.version.to_string());

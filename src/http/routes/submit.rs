@@ -1,7 +1,6 @@
 //! What both ways to submit share: from a checked request to the 202.
 
 use crate::{
-    callers::Identity,
     domain::task::Task,
     engine::{Submission, SubmitError},
     http::{
@@ -28,12 +27,11 @@ const MAX_URL_BYTES: usize = 2048;
 ///
 /// # Errors
 /// The problem for the client; nothing was accepted then.
-pub async fn submit(api: &Api, identity: &Identity, submission: Submission) -> Result<Response, Problem> {
+pub async fn submit(api: &Api, submission: Submission) -> Result<Response, Problem> {
     if !api.engine.supports(submission.kind) {
         return Err(Problem::invalid("invalid", "/kind", "tasks of this kind are switched off here (engine.demo)"));
     }
     let submitted = api.within_patience(api.engine.submit(submission, None)).await?;
-    api.ledger.saw_v2(identity);
     Ok(accepted(&submitted.task, submitted.joined))
 }
 

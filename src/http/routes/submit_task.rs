@@ -100,5 +100,5 @@ pub async fn submit_task(
         via: Via::V2,
         traceparent: Some(Trace::of(&headers, &api.entropy, api.clock.now()).traceparent),
     };
-    submit::submit(&api, &identity, submission).await
+    submit::submit(&api, submission).await
 }

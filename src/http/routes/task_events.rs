@@ -8,6 +8,7 @@ use crate::{
         Api, Problem,
         parameters::PathParameter,
         shapes::{ProblemDetails, TaskStatus},
+        sight,
     },
 };
 use axum::{
@@ -53,8 +54,7 @@ pub async fn task_events(
     Extension(identity): Extension<Identity>,
     PathParameter(id): PathParameter<TaskId>,
 ) -> Result<Response, Problem> {
-    let task = api.within_patience(api.engine.task(id)).await?.ok_or_else(super::task_status::unknown)?;
-    api.ledger.saw_v2(&identity);
+    let task = sight::task(&api, &identity, id).await?;
     let events = stream::unfold(Next::First(task), move |next| tell(api.clone(), next));
     let mut response = Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response();
     // Proxies that buffer would hold events back.

@@ -6,7 +6,7 @@ use crate::{
         ids::TaskId,
         task::{Status, Task},
     },
-    http::{Api, Problem, RequestProblem, parameters::PathParameter, shapes::ProblemDetails},
+    http::{Api, Problem, RequestProblem, parameters::PathParameter, shapes::ProblemDetails, sight},
 };
 use axum::{
     Extension,
@@ -37,8 +37,7 @@ pub async fn task_result(
     Extension(identity): Extension<Identity>,
     PathParameter(id): PathParameter<TaskId>,
 ) -> Result<Response, Problem> {
-    let task = api.within_patience(api.engine.task(id)).await?.ok_or_else(super::task_status::unknown)?;
-    api.ledger.saw_v2(&identity);
+    let task = sight::task(&api, &identity, id).await?;
     match (task.status, task.protocol_id) {
         (Status::Completed, Some(protocol)) => {
             let location = HeaderValue::try_from(format!("/protocol/{protocol}")).expect("a UUID in a path is a header value");

@@ -11,6 +11,7 @@ use crate::{
         parameters::PathParameter,
         prefer::{PREFERENCE_APPLIED, Prefer, applied_wait},
         shapes::{ProblemDetails, TaskStatus},
+        sight,
     },
 };
 use axum::{
@@ -58,8 +59,7 @@ pub async fn task_status(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let since = api.clock.monotonic();
-    let mut task = api.within_patience(api.engine.task(id)).await?.ok_or_else(unknown)?;
-    api.ledger.saw_v2(&identity);
+    let mut task = sight::task(&api, &identity, id).await?;
     let wait = prefer.wait_seconds.map(|seconds| seconds.min(MAX_WAIT_SECONDS));
     // A client that holds another revision learns of it at once.
     let behind = if_none_match(&headers, &tag(&task)) == IfNoneMatch::Differs;

@@ -3,6 +3,7 @@
 pub mod agenda;
 pub mod dead_letter;
 pub mod list;
+pub mod migration;
 pub mod problem_details;
 pub mod protocol;
 pub mod task;
@@ -10,6 +11,7 @@ pub mod task;
 pub use agenda::{AgendaCheck, AgendaItem};
 pub use dead_letter::DeadLetterShape;
 pub use list::List;
+pub use migration::Migration;
 pub use problem_details::{FaultShape, ProblemDetails};
 pub use protocol::ProtocolResponse;
 pub use task::{AttemptShape, TaskStatus, TaskWithAttempts};

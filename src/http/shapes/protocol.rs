@@ -73,6 +73,17 @@ pub struct DocumentShape {
     pub pages: Option<u32>,
 }
 
+impl ProtocolResponse {
+    /// A protocol as JSON: the same one is always the same bytes.
+    ///
+    /// # Panics
+    /// Never: a protocol holds only texts and numbers.
+    #[must_use]
+    pub fn json_of(protocol: Protocol) -> Vec<u8> {
+        serde_json::to_vec(&Self::from(protocol)).expect("a protocol holds only texts and numbers")
+    }
+}
+
 impl From<Protocol> for ProtocolResponse {
     fn from(protocol: Protocol) -> Self {
         let id = protocol.id;

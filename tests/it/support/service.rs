@@ -58,7 +58,17 @@ impl Service {
     }
 
     pub async fn with(database: TestDatabase, settings: &[(&str, &str)], change: impl FnOnce(&mut Config)) -> Self {
-        let agendas = AgendaService::start().await;
+        Self::beside(AgendaService::start().await, database, settings, change).await
+    }
+
+    /// One more replica on the same database, with a document store of its own beside it.
+    pub async fn replica(&self, settings: &[(&str, &str)], change: impl FnOnce(&mut Config)) -> Self {
+        let data_dir = tempfile::tempdir().expect("a folder");
+        let database = TestDatabase { url: self.database.url.clone(), dialect: self.database.dialect, data_dir };
+        Self::beside(AgendaService::start().await, database, settings, change).await
+    }
+
+    async fn beside(agendas: AgendaService, database: TestDatabase, settings: &[(&str, &str)], change: impl FnOnce(&mut Config)) -> Self {
         let data_dir = database.data_dir.path().join("data").display().to_string();
         let fixed = [
             ("DATA_DIR", data_dir.as_str()),
@@ -110,6 +120,27 @@ impl Service {
         self.post(&format!("/api/v1/protocol/merge/byAgenda/{agenda}"))
     }
 
+    /// An agenda's protocol by the task API.
+    pub async fn protocol_of(&self, agenda: &str) -> Value {
+        let (status, task) = self.json(self.post("/task").json(&json!({ "agendaId": agenda }))).await;
+        assert_eq!(status, 202, "{task}");
+        let done = self.finished(task["taskId"].as_str().expect("an id")).await;
+        assert_eq!(done["status"], "COMPLETED", "{done}");
+        self.json(self.get(&format!("/protocol/{}", done["protocolId"].as_str().expect("an id")))).await.1
+    }
+
+    /// Stops the service as a drain does, so that another can have the database.
+    pub async fn stop(self) -> TestDatabase {
+        self.shutdown.force();
+        self.shutdown.finished().await;
+        self.ledger.flush().await;
+        self.db.close().await;
+        let mut service = self;
+        let data_dir = tempfile::tempdir().expect("a folder");
+        let nothing = TestDatabase { url: String::new(), dialect: service.database.dialect, data_dir };
+        std::mem::replace(&mut service.database, nothing)
+    }
+
     /// Status and JSON body of an answer that must come.
     pub async fn json(&self, request: RequestBuilder) -> (u16, Value) {
         let response = request.send().await.expect("an answer");
@@ -150,13 +181,14 @@ impl Drop for Service {
     }
 }
 
-/// An agenda service. `unknown…` is not there, `unsigned…` has a question that is not signed, `wrong…` contradicts itself, `slow…` waits for
-/// [`AgendaService::release`]; every other id is a small agenda without a fault.
+/// An agenda service. `unknown…` is not there, `unsigned…` has a question that is not signed until [`AgendaService::sign`], `wrong…` contradicts itself,
+/// `slow…` waits for [`AgendaService::release`] (`slow-unsigned…` then is not signed either); every other id is a small agenda without a fault.
 pub struct AgendaService {
     pub source: String,
     asked: Arc<AtomicUsize>,
     gate: watch::Sender<bool>,
     title: watch::Sender<String>,
+    signed: watch::Sender<bool>,
     shutdown: Shutdown,
 }
 
@@ -165,24 +197,31 @@ struct Shared {
     asked: Arc<AtomicUsize>,
     gate: watch::Receiver<bool>,
     title: watch::Receiver<String>,
+    signed: watch::Receiver<bool>,
 }
 
 impl AgendaService {
     async fn start() -> Self {
-        let (gate, title) = (watch::Sender::new(false), watch::Sender::new("Заседание Совета".to_owned()));
-        let shared = Shared { asked: Arc::default(), gate: gate.subscribe(), title: title.subscribe() };
+        let (gate, signed, title) =
+            (watch::Sender::new(false), watch::Sender::new(false), watch::Sender::new("Заседание Совета".to_owned()));
+        let shared = Shared { asked: Arc::default(), gate: gate.subscribe(), title: title.subscribe(), signed: signed.subscribe() };
         let asked = Arc::clone(&shared.asked);
         let router = Router::new().route("/agendas/{id}", axum::routing::get(serve)).with_state(shared);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let source = format!("http://{}/agendas/{{agendaId}}", listener.local_addr().expect("an address"));
         let shutdown = Shutdown::new();
         shutdown.spawn("agendas", http::server::serve(listener, router, Clock::system(), shutdown.clone()));
-        Self { source, asked, gate, title, shutdown }
+        Self { source, asked, gate, title, signed, shutdown }
     }
 
     /// Lets the slow agendas through.
     pub fn release(&self) {
         self.gate.send_replace(true);
+    }
+
+    /// Signs what is not signed.
+    pub fn sign(&self) {
+        self.signed.send_replace(true);
     }
 
     /// Corrects the title of every agenda.
@@ -211,11 +250,12 @@ async fn serve(State(mut shared): State<Shared>, Path(id): Path<String>) -> Resp
         shared.gate.wait_for(|open| *open).await.expect("the test holds the gate");
     }
     let title = shared.title.borrow().clone();
-    axum::Json(agenda(&id, &title)).into_response()
+    let signed = *shared.signed.borrow();
+    axum::Json(agenda(&id, &title, signed)).into_response()
 }
 
-fn agenda(id: &str, title: &str) -> Value {
-    let signed = if id.starts_with("unsigned") { "DRAFT" } else { "REPORT_SIGNED" };
+fn agenda(id: &str, title: &str, signed: bool) -> Value {
+    let signed = if id.contains("unsigned") && !signed { "DRAFT" } else { "REPORT_SIGNED" };
     let votes = if id.starts_with("wrong") { 9 } else { 3 };
     json!({
         "agendaId": id,

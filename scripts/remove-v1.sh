@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Deletes v1 (docs/removing-v1.md) in a copy of the sources and runs the tests of what stays; with --here in place, without running them.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+
+remove() {
+    rm -r src/bridge
+    rm src/http/routes/merge_by_agenda.rs src/http/legacy_headers.rs
+    rm tests/it/bridge_*.rs
+    sed -i '/^mod bridge_/d' tests/it/main.rs
+    # Marked blocks first, then marked lines.
+    grep -rl 'goes with v1' src tests | while read -r file; do
+        sed -i -e '/goes with v1: begin/,/goes with v1: end/d' -e '/\/\/ goes with v1$/d' "$file"
+    done
+    sed -i '\#/api/v1/protocol/merge/byAgenda/#d' docs/roles.md
+    # The list of who may name the bridge has nothing left to name, and there is nobody left to keep from it.
+    cargo fmt
+}
+
+case "${1:-}" in
+--here)
+    cd "$root"
+    remove
+    exit
+    ;;
+"") ;;
+*)
+    echo "usage: scripts/remove-v1.sh [--here]" >&2
+    exit 2
+    ;;
+esac
+
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+git -C "$root" ls-files -z --cached --others --exclude-standard | (cd "$root" && tar --null --files-from=- --create --file=-) | tar --extract --file=- --directory="$copy"
+cd "$copy"
+remove
+# The built dependencies of the sources serve here too.
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}"
+cargo check --tests
+INSTA_UPDATE=always cargo nextest run --test it -E 'test(http_openapi::it_changes_only_on_purpose)'
+cargo nextest run --test it -E 'test(/^(floors|http_|config_|metrics_reference|store_(queries|schema|migrations)|engine_(submit|hub|ending))/)'
+echo "v1 is gone, and what stays passes its tests"
