@@ -68,10 +68,12 @@ fn problems(method: &Method, path: &str) -> Vec<ProblemType> {
         kinds.extend([R::InvalidRequest, R::RequestTimeout, R::PayloadTooLarge]);
     }
     match (method.as_str(), path) {
+        // goes with v1: begin
         ("POST", "/api/v1/protocol/merge/byAgenda/{agendaId}") => {
             kinds.extend([R::LegacyGone, R::LegacyBrownout, R::Draining, R::Overloaded, R::BridgeTimeout]);
             failures = F::ALL.to_vec();
         }
+        // goes with v1: end
         ("POST", "/task" | "/api/tasks") => kinds.extend([R::UnsupportedMediaType, R::IdempotencyKeyReused, R::Overloaded]),
         ("POST", "/api/dead-letters/{deadLetterId}/replay") => {
             kinds.extend([R::UnsupportedMediaType, R::NotFound, R::AlreadyReplayed, R::AgendaBusy]);
@@ -91,6 +93,7 @@ fn problems(method: &Method, path: &str) -> Vec<ProblemType> {
         }
         ("GET", path) if path.contains("/document.") => kinds.extend([R::InvalidRequest, R::NotFound, R::RangeNotSatisfiable]),
         ("GET", path) if path.contains('{') => kinds.extend([R::InvalidRequest, R::NotFound]),
+        ("GET", "/debug/hold") => kinds.extend([R::InvalidRequest, R::NotFound, R::TooManyRequests, R::Draining]),
         ("GET", "/task" | "/protocol" | "/api/tasks" | "/api/dead-letters") => kinds.push(R::InvalidRequest),
         _ => {}
     }

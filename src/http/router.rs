@@ -6,15 +6,9 @@ use super::{
     observe::observe,
     openapi,
     routes::{
-<<<<<<< HEAD
-        agenda_tasks, agendas, cancel_task, check_agenda, create_task, dead_letters, docs_page, document, list_tasks, livez,
-        merge_by_agenda, metrics, migration_page, openapi_json, problem_page, protocol, protocols, readyz, replay, show_task, submit_task,
+        agenda_tasks, agendas, cancel_task, check_agenda, create_task, dead_letters, debug_hold, docs_page, document, list_tasks, livez,
+        metrics, migration, migration_page, openapi_json, problem_page, protocol, protocols, readyz, replay, show_task, submit_task,
         task_events, task_result, task_status,
-=======
-        agenda_tasks, agendas, cancel_task, check_agenda, create_task, dead_letters, debug_hold, document, list_tasks, livez, metrics,
-        migration, migration_page, openapi_json, problem_page, protocol, protocols, readyz, replay, show_task, submit_task, task_events,
-        task_result, task_status,
->>>>>>> main
     },
 };
 use super::{legacy_headers, routes::merge_by_agenda}; // goes with v1
@@ -79,10 +73,6 @@ async fn no_such_route(State(api): State<Api>, request: Request) -> Problem {
     if request.uri().path().starts_with(legacy_headers::PREFIX) {
         return merge_by_agenda::not_an_agenda_id(&api, &request.into_parts().0).await;
     }
-<<<<<<< HEAD
-    Problem::request(RequestProblem::NotFound, "There is no such address; GET /docs shows what there is.")
-=======
     // goes with v1: end
-    Problem::request(RequestProblem::NotFound, "There is no such address; GET /openapi.json lists what there is.")
->>>>>>> main
+    Problem::request(RequestProblem::NotFound, "There is no such address; GET /docs shows what there is.")
 }

@@ -34,6 +34,7 @@ fn agenda_state_machine() -> CallerConfig {
         networks: vec!["127.0.0.0/8".to_owned()],
         user_agent: Some("Java/".to_owned()),
         retired: false,
+        cut_off: None,
     }
 }
 

@@ -46,7 +46,7 @@ const ASK_AGAIN_SECONDS: u64 = 30;
     tag = "v1",
     operation_id = "mergeByAgenda",
     params(
-        ("agendaId" = String, Path, description = "The agenda.", example = "42"),
+        ("agendaId" = String, Path, description = "The agenda.", pattern = "^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$", example = "42"),
         ("Prefer" = Option<String>, Header, description = "wait=N lowers the wait; respond-async answers 202 at once."),
         ("Cache-Control" = Option<String>, Header, description = "no-cache: take no answer that is owed from an earlier call."),
     ),

@@ -6,11 +6,8 @@ pub mod cancel_task;
 pub mod check_agenda;
 pub mod create_task;
 pub mod dead_letters;
-<<<<<<< HEAD
-pub mod docs_page;
-=======
 pub mod debug_hold;
->>>>>>> main
+pub mod docs_page;
 pub mod document;
 pub mod list_tasks;
 pub mod livez;
