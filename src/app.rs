@@ -15,7 +15,7 @@ use crate::{
     base::{
         build::{COMMIT, VERSION},
         clock::Clock,
-        config::{Config, Migrate, Toggle},
+        config::{Config, Migrate, NatsServers, Toggle},
         entropy::Entropy,
         limits, metrics,
         shutdown::Shutdown,
@@ -23,8 +23,11 @@ use crate::{
     },
     callers::{Callers, Ledger},
     domain::task::Kind,
-    engine::{Demo, Engine, Parts, TaskExecutor, transport},
-    generator::{Generator, documents::DocumentStore, renderer_in_process::InProcessRenderer},
+    engine::{
+        Demo, Engine, Parts, TaskExecutor,
+        transport::{self, JetStream, Local, Transport},
+    },
+    generator::{Generator, documents::DocumentStore, orphans::Orphans, renderer_in_process::InProcessRenderer},
     http::{self, Api, routes::readyz::LastAnswer},
     store::{Db, Dialect, Options, lock::ServingLock},
 };
@@ -101,9 +104,11 @@ impl App {
         let shutdown = Shutdown::new();
         let documents = DocumentStore::open(&config.documents, &config.data_dir)?;
         let renderer = Arc::new(InProcessRenderer::new(Some(config.generator.renderers).filter(|renderers| *renderers > 0)));
-        let generator =
-            Generator::new(&config, db.clone(), clock.clone(), entropy.clone(), documents, renderer).map_err(StartError::Generator)?;
+        let generator = Generator::new(&config, db.clone(), clock.clone(), entropy.clone(), documents.clone(), renderer)
+            .map_err(StartError::Generator)?;
+        Orphans::new(db.clone(), documents, clock.clone(), entropy.clone()).start(&shutdown);
         let callers = Callers::new(&config).map_err(StartError::Callers)?;
+        let transport = transport(&config, &clock, &shutdown).await?;
         let engine = Engine::start(
             Parts {
                 config: config.engine.clone(),
@@ -112,7 +117,7 @@ impl App {
                 lease_store: (db.dialect() == Dialect::Postgres)
                     .then(|| Options { max_connections: 2, ..options(&config, false, &clock, &entropy) }),
                 db: db.clone(),
-                transport: Arc::new(transport::Local::new(config.engine.max_running)),
+                transport,
                 clock: clock.clone(),
                 entropy: entropy.clone(),
                 executors: executors(&config, &db, &generator),
@@ -314,6 +319,14 @@ fn options(config: &Config, migrate: bool, clock: &Clock, entropy: &Entropy) -> 
         clock: clock.clone(),
         entropy: entropy.clone(),
     }
+}
+
+async fn transport(config: &Config, clock: &Clock, shutdown: &Shutdown) -> Result<Arc<dyn Transport>, StartError> {
+    if !config.engine.uses_nats() {
+        return Ok(Arc::new(Local::new(config.engine.max_running)));
+    }
+    let servers = NatsServers::parse(config.engine.transport.expose()).map_err(transport::jetstream::Error::Address)?;
+    Ok(Arc::new(JetStream::start(&servers, &config.engine.nats_prefix, clock.clone(), shutdown).await?))
 }
 
 fn executors(config: &Config, db: &Db, generator: &Generator) -> HashMap<Kind, Arc<dyn TaskExecutor>> {

@@ -1,6 +1,6 @@
 //! Why the service does not start, in words for who started it.
 
-use crate::{generator::documents, store};
+use crate::{engine::transport::jetstream, generator::documents, store};
 use std::{io, net::SocketAddr, path::PathBuf};
 
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +13,8 @@ pub enum StartError {
     DataDir { path: PathBuf, source: io::Error },
     #[error("the database cannot be opened")]
     Database(#[source] store::Error),
+    #[error("the transport cannot be used")]
+    Transport(#[from] jetstream::Error),
     #[error("the document store cannot be opened")]
     Documents(#[from] documents::StoreError),
     #[error("the generator cannot be set up: {0}")]

@@ -97,6 +97,8 @@ pub const TRANSACTIONS: &[&str] = &[
     "rescue",
     "cancel_task",
     "replay_task",
+    "retention",
+    "orphaned_blobs",
     "owed_answer",
     "ledger",
     "reserve_number",
@@ -161,6 +163,11 @@ pub static OUTBOX_OLDEST: Gauge = gauge("outbox_oldest_unpublished_age_seconds",
 pub static RELAY_PUBLISHED: Counter =
     counter("relay_published_total", &[("transport", Values::Closed(&["local", "jetstream"]))], "Messages handed to the transport.");
 pub static INBOX_DUPLICATES: Counter = counter("inbox_duplicates_total", &[], "Messages dropped because the inbox had them already.");
+pub static RELAY_DUPLICATES: Counter = counter(
+    "relay_duplicates_total",
+    &[("transport", Values::Closed(&["local", "jetstream"]))],
+    "Messages that were sent again and that the transport had already; whichever was first counts.",
+);
 pub static TRANSPORT_UP: Gauge = gauge("transport_up", &[], "1 when the transport takes messages.");
 pub static WAKEUP_LISTENER_UP: Gauge = gauge("wakeup_listener_up", &[], "1 when hints from other processes arrive (always 1 on SQLite).");
 pub static HTTP_REQUEST: Histogram = histogram(
@@ -171,6 +178,11 @@ pub static HTTP_REQUEST: Histogram = histogram(
 pub static DB_POOL_IN_USE: Gauge = gauge("db_pool_in_use", &[], "Database connections in use by this process.");
 pub static DB_TRANSACTION: Histogram =
     histogram("db_transaction_seconds", &[("name", Values::Closed(TRANSACTIONS))], "Transactions by name, queueing and repeats included.");
+pub static RETENTION_DELETED: Counter = counter(
+    "retention_deleted_total",
+    &[("what", Values::Closed(&["tasks", "dead_letters", "outbox", "inbox", "events", "idempotency_keys", "steps", "legacy_calls"]))],
+    "Rows deleted because they were older than their retention.",
+);
 pub static LOOP_PANICS: Counter = counter("loop_panics_total", &[], "Background loops that panicked and were restarted.");
 pub static DISK_FREE: Gauge = gauge("disk_free_bytes", &[], "Free space on the disk that holds data_dir.");
 pub static BUILD_INFO: Gauge =
@@ -184,7 +196,9 @@ static COUNTERS: &[&Counter] = &[
     &LEASES_LOST,
     &TASKS_RESCUED,
     &RELAY_PUBLISHED,
+    &RELAY_DUPLICATES,
     &INBOX_DUPLICATES,
+    &RETENTION_DELETED,
     &LOOP_PANICS,
 ];
 static GAUGES: &[&Gauge] = &[

@@ -37,8 +37,9 @@ impl Shutdown {
 
     /// Asks everything to stop now.
     pub fn force(&self) {
-        self.soft.cancel();
+        // Hard first: nobody is to see a drain that it has time for.
         self.hard.cancel();
+        self.soft.cancel();
     }
 
     /// Spawns a task with a name for logs; [`Shutdown::finished`] waits for it.

@@ -25,7 +25,8 @@ use tracing_subscriber::{
 
 /// Installs the process's subscriber; a second call changes nothing.
 pub fn install(config: &Telemetry) {
-    let filter: EnvFilter = config.log.parse().unwrap_or_else(|_| EnvFilter::new("info"));
+    // The NATS client tells every try to connect at INFO; what matters of it we say ourselves. A filter that names it overrides this.
+    let filter: EnvFilter = format!("async_nats=warn,{}", config.log).parse().unwrap_or_else(|_| EnvFilter::new("info"));
     let json = match config.format {
         LogFormat::Auto => !io::stderr().is_terminal(),
         LogFormat::Text => false,

@@ -4,7 +4,7 @@
 use super::{
     core::Core,
     facade::Cancelled,
-    finish::{self, TerminalIds},
+    finish::{self, Closed, TerminalIds},
     leases::StopReason,
 };
 use crate::{
@@ -27,7 +27,8 @@ pub(super) async fn cancel(core: &Core, id: TaskId) -> store::Result<Cancelled> 
         async move {
             match task::cancel(tx, id, &failure, now).await? {
                 Some(task) => {
-                    finish::close_task(tx, &task, ids, AttemptOutcome::Cancelled, None, now).await?;
+                    let closed = Closed { task: &task, ids, outcome: AttemptOutcome::Cancelled, documents: None, at: now };
+                    finish::close_tasks(tx, &[closed]).await?;
                     Ok(Cancelled::Now(task))
                 }
                 None => Ok(match task::find(tx, id).await? {

@@ -16,8 +16,11 @@ use crate::{
     },
     store::{self, Tx, attempt, inbox, outbox, task},
 };
-use futures::{FutureExt as _, future::BoxFuture};
-use std::{collections::HashMap, sync::Arc};
+use futures::FutureExt as _;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 /// A task that is to be taken.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +54,7 @@ pub(super) enum Taken {
 
 struct Try {
     wanted: Wanted,
-    claim: task::Claim,
+    token: LeaseToken,
     attempt_id: AttemptId,
 }
 
@@ -86,28 +89,15 @@ fn broken(wanted: &Wanted, error: &store::Error) -> Taken {
 async fn claim_together(core: &Core, name: &'static str, kinds: [Kind; 2], wanted: &[Wanted]) -> store::Result<Vec<Taken>> {
     let sent = core.clock.monotonic();
     let now = core.clock.now();
-    let until = now + core.config.lease;
+    let claim = task::Claim { now, until: now + core.config.lease, worker_id: core.worker_id, kinds };
     let expires = sent + core.config.lease;
-    let tries: Arc<[Try]> = wanted
-        .iter()
-        .map(|wanted| Try {
-            wanted: *wanted,
-            claim: task::Claim { token: core.entropy.id(now), now, until, worker_id: core.worker_id, kinds },
-            attempt_id: core.entropy.id(now),
-        })
-        .collect();
+    let tries: Arc<[Try]> =
+        wanted.iter().map(|wanted| Try { wanted: *wanted, token: core.entropy.id(now), attempt_id: core.entropy.id(now) }).collect();
     let work = {
         let tries = Arc::clone(&tries);
         store::work(move |tx| {
             let tries = Arc::clone(&tries);
-            async move {
-                let mut answers = Vec::with_capacity(tries.len());
-                for one in tries.iter() {
-                    answers.push(claim_one(tx, one).await?);
-                }
-                Ok(answers)
-            }
-            .boxed()
+            async move { claim_all(tx, &tries, &claim).await }.boxed()
         })
     };
     let answers = match core.db.transaction(name, work).await {
@@ -119,7 +109,7 @@ async fn claim_together(core: &Core, name: &'static str, kinds: [Kind; 2], wante
         Answer::Claimed(task) => {
             metrics::TASK_PICKUP.record(&[], now.since(task.next_attempt_at));
             core.tell(&task);
-            Taken::Claimed(Box::new(Claimed { task: *task, token: one.claim.token, expires, at: now }))
+            Taken::Claimed(Box::new(Claimed { task: *task, token: one.token, expires, at: now }))
         }
         Answer::Duplicate => {
             metrics::INBOX_DUPLICATES.increment(&[]);
@@ -141,24 +131,33 @@ enum Answer {
     Refused,
 }
 
-fn claim_one<'t>(tx: &'t mut Tx<'_>, one: &'t Try) -> BoxFuture<'t, store::Result<Answer>> {
-    async move {
-        let now = one.claim.now;
-        if let Some(message_id) = one.wanted.message_id
-            && !inbox::insert(tx, message_id, one.wanted.task_id, now).await?
-        {
-            return Ok(Answer::Duplicate);
-        }
-        let Some(task) = task::claim(tx, one.wanted.task_id, &one.claim).await? else { return Ok(Answer::Refused) };
-        attempt::open(tx, one.attempt_id, &task, one.claim.worker_id, now).await?;
-        if one.wanted.message_id.is_none() {
-            // Its messages are not needed any more, sent or not; one that comes late is a duplicate.
-            inbox::insert_of_task(tx, task.id, now).await?;
-            outbox::mark_task(tx, task.id, now).await?;
-        }
-        Ok(Answer::Claimed(Box::new(task)))
+/// As many statements for a hundred as for one.
+async fn claim_all(tx: &mut Tx<'_>, tries: &[Try], claim: &task::Claim) -> store::Result<Vec<Answer>> {
+    let messages: Vec<(MessageId, TaskId)> = tries.iter().filter_map(|one| Some((one.wanted.message_id?, one.wanted.task_id))).collect();
+    let mut new: HashSet<MessageId> =
+        if messages.is_empty() { HashSet::new() } else { inbox::insert(tx, &messages, claim.now).await?.into_iter().collect() };
+    // Each new message counts once, should it be among these twice.
+    let asked: Vec<(&Try, bool)> = tries.iter().map(|one| (one, one.wanted.message_id.is_none_or(|id| new.remove(&id)))).collect();
+    let wanted: Vec<(TaskId, LeaseToken)> = asked.iter().filter(|(_, new)| *new).map(|(one, _)| (one.wanted.task_id, one.token)).collect();
+    let mut taken: HashMap<LeaseToken, Task> =
+        if wanted.is_empty() { HashMap::new() } else { task::claim(tx, &wanted, claim).await?.into_iter().collect() };
+    let opened: Vec<(AttemptId, &Task)> = tries.iter().filter_map(|one| Some((one.attempt_id, taken.get(&one.token)?))).collect();
+    if !opened.is_empty() {
+        attempt::open(tx, &opened, claim.worker_id, claim.now).await?;
     }
-    .boxed()
+    let found: Vec<TaskId> =
+        tries.iter().filter(|one| one.wanted.message_id.is_none()).filter_map(|one| Some(taken.get(&one.token)?.id)).collect();
+    if !found.is_empty() {
+        // Their messages are not needed any more, sent or not; one that comes late is a duplicate.
+        inbox::insert_of_tasks(tx, &found, claim.now).await?;
+        outbox::mark_tasks(tx, &found, claim.now).await?;
+    }
+    let answer = |(one, new): (&Try, bool)| match taken.remove(&one.token) {
+        Some(task) => Answer::Claimed(Box::new(task)),
+        None if new => Answer::Refused,
+        None => Answer::Duplicate,
+    };
+    Ok(asked.into_iter().map(answer).collect())
 }
 
 /// The transaction ended with an error that leaves open whether it happened: the tokens tell.
@@ -166,7 +165,7 @@ async fn look_up(core: &Core, tries: &Arc<[Try]>, expires: Monotonic, cause: sto
     let mut outage = Outage::default();
     let mut wait = outage.note(core, "claiming", &cause);
     loop {
-        let tokens: Arc<[LeaseToken]> = tries.iter().map(|one| one.claim.token).collect();
+        let tokens: Arc<[LeaseToken]> = tries.iter().map(|one| one.token).collect();
         let work = store::work(move |tx| {
             let tokens = Arc::clone(&tokens);
             async move { task::held(tx, &tokens).await }.boxed()
@@ -175,7 +174,7 @@ async fn look_up(core: &Core, tries: &Arc<[Try]>, expires: Monotonic, cause: sto
             Ok(held) if held.is_empty() => return Err(cause),
             Ok(held) => {
                 let mut held: HashMap<LeaseToken, Task> = held.into_iter().collect();
-                let answer = |one: &Try| held.remove(&one.claim.token).map_or(Answer::Refused, |task| Answer::Claimed(Box::new(task)));
+                let answer = |one: &Try| held.remove(&one.token).map_or(Answer::Refused, |task| Answer::Claimed(Box::new(task)));
                 return Ok(tries.iter().map(answer).collect());
             }
             Err(error) => wait = wait.max(outage.note(core, "looking a claim up", &error)),
@@ -191,11 +190,8 @@ async fn look_up(core: &Core, tries: &Arc<[Try]>, expires: Monotonic, cause: sto
     }
 }
 
-/// What is due in the table, whether or not its messages arrived; `overdue`: only what has been due for that long.
-pub(super) async fn due(core: &Core, overdue: std::time::Duration, limit: usize) -> store::Result<Vec<Wanted>> {
+/// What has been due in the table at least since `before`, longest first, whether or not its messages arrived.
+pub(super) async fn due(core: &Core, before: Timestamp, after: Option<task::Due>, limit: usize) -> store::Result<Vec<task::Due>> {
     let Some(kinds) = core.kinds() else { return Ok(Vec::new()) };
-    let before = core.clock.now() - overdue;
-    let mut ids = core.db.read("due_tasks", move |tx| async move { task::due(tx, before, kinds, limit).await }.boxed()).await?;
-    ids.sort();
-    Ok(ids.into_iter().map(|task_id| Wanted { task_id, message_id: None }).collect())
+    core.db.read("due_tasks", move |tx| async move { task::due(tx, before, after, kinds, limit).await }.boxed()).await
 }

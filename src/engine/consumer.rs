@@ -9,9 +9,13 @@ use super::{
     transport::Delivery,
     worker,
 };
-use crate::{base::clock::Monotonic, store};
+use crate::{base::clock::Monotonic, domain::ids::TaskId, store};
 use futures::FutureExt as _;
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 use tokio::sync::OwnedSemaphorePermit;
 
 /// No message for this long: look into the table.
@@ -20,16 +24,41 @@ const IDLE: Duration = Duration::from_secs(1);
 const OVERDUE: Duration = Duration::from_secs(30);
 const BATCH: usize = 64;
 
+/// A task whose row is damaged is tried again after this long: somebody may have mended it.
+const PASS_OVER: Duration = Duration::from_mins(1);
+
 pub(super) struct Consumer {
     core: Arc<Core>,
+    broken: Broken,
+}
+
+/// Tasks that could not be taken, and when.
+#[derive(Default)]
+struct Broken(Mutex<HashMap<TaskId, Monotonic>>);
+
+impl Broken {
+    fn note(&self, id: TaskId, now: Monotonic) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, now);
+    }
+
+    fn passed_over(&self, now: Monotonic) -> HashSet<TaskId> {
+        let mut broken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        broken.retain(|_, noted| now.since(*noted) < PASS_OVER);
+        broken.keys().copied().collect()
+    }
 }
 
 impl Consumer {
     pub(super) fn new(core: Arc<Core>) -> Self {
-        Self { core }
+        Self { core, broken: Broken::default() }
     }
 
     pub(super) async fn run(self) {
+        self.until_drained().await;
+        self.core.transport.close().await;
+    }
+
+    async fn until_drained(&self) {
         let core = &self.core;
         let mut outage = Outage::default();
         let mut look_at = core.clock.monotonic() + IDLE;
@@ -101,7 +130,7 @@ impl Consumer {
     }
 
     /// Claims the tasks that messages ask for. There is a permit for each message: only this loop takes permits.
-    async fn take(&self, mut deliveries: Vec<Delivery>, permits: Vec<OwnedSemaphorePermit>) -> store::Result<usize> {
+    async fn take(&self, mut deliveries: Vec<Delivery>, mut permits: Vec<OwnedSemaphorePermit>) -> store::Result<usize> {
         // Everyone locks rows in one order, so that two who take the same tasks wait for each other instead of deadlocking.
         deliveries.sort_by_key(|delivery| (delivery.envelope.task_id, delivery.envelope.message_id));
         let wanted: Vec<Wanted> = deliveries
@@ -110,7 +139,7 @@ impl Consumer {
             .collect();
         match claim::claim(&self.core, "claim_message", &wanted).await {
             Ok(taken) => {
-                let started = self.start(taken, permits);
+                let started = self.start(taken, &mut permits);
                 for delivery in &deliveries {
                     delivery.acknowledge().await;
                 }
@@ -125,22 +154,44 @@ impl Consumer {
         }
     }
 
-    /// Claims what is due in the table, as far as there are permits.
-    async fn claim_due(&self, overdue: Duration, permits: Vec<OwnedSemaphorePermit>) -> store::Result<usize> {
-        let wanted = claim::due(&self.core, overdue, permits.len()).await?;
-        if wanted.is_empty() {
-            return Ok(0);
+    /// Claims what is due in the table, as far as there are permits. Tasks that could not be taken, because their rows are damaged, are passed over for a
+    /// while: however many of them are due longest, they stand before nobody.
+    async fn claim_due(&self, overdue: Duration, mut permits: Vec<OwnedSemaphorePermit>) -> store::Result<usize> {
+        let before = self.core.clock.now() - overdue;
+        let (mut after, mut started) = (None, 0);
+        loop {
+            let limit = permits.len();
+            let due = claim::due(&self.core, before, after, limit).await?;
+            after = due.last().copied();
+            let broken = self.broken.passed_over(self.core.clock.monotonic());
+            let mut wanted: Vec<Wanted> =
+                due.iter().filter(|due| !broken.contains(&due.id)).map(|due| Wanted { task_id: due.id, message_id: None }).collect();
+            wanted.sort_by_key(|wanted| wanted.task_id);
+            let mut hindered = wanted.len() < due.len();
+            if !wanted.is_empty() {
+                let taken = claim::claim(&self.core, "claim_tasks", &wanted).await?;
+                for (one, taken) in wanted.iter().zip(&taken) {
+                    if matches!(taken, Taken::Broken) {
+                        self.broken.note(one.task_id, self.core.clock.monotonic());
+                        hindered = true;
+                    }
+                }
+                started += self.start(taken, &mut permits);
+            }
+            // The next page only if damaged rows filled this one; those that others took are no reason to look further.
+            if !hindered || due.len() < limit || permits.is_empty() {
+                return Ok(started);
+            }
         }
-        let taken = claim::claim(&self.core, "claim_tasks", &wanted).await?;
-        Ok(self.start(taken, permits))
     }
 
-    fn start(&self, taken: Vec<Taken>, permits: Vec<OwnedSemaphorePermit>) -> usize {
+    fn start(&self, taken: Vec<Taken>, permits: &mut Vec<OwnedSemaphorePermit>) -> usize {
         let claimed: Vec<Claimed> =
             taken.into_iter().filter_map(|taken| if let Taken::Claimed(claimed) = taken { Some(*claimed) } else { None }).collect();
         let count = claimed.len();
         debug_assert!(count <= permits.len(), "permit before task");
-        for (claimed, permit) in claimed.into_iter().zip(permits) {
+        let most = count.min(permits.len());
+        for (claimed, permit) in claimed.into_iter().zip(permits.drain(..most)) {
             let core = Arc::clone(&self.core);
             // Held from here on: an attempt that waits for its turn on the runtime is renewed like one that runs.
             let held = core.leases.hold(claimed.task.id, claimed.token, claimed.expires);

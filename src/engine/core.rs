@@ -1,6 +1,6 @@
 //! What every part of the engine shares: configuration, database, clock, executors, and the places where the parts meet.
 
-use super::{Hub, TaskExecutor, leases::Leases, relay::Handover, transport::Transport};
+use super::{Hub, TaskExecutor, endings::Endings, leases::Leases, relay::Handover, transport::Transport};
 use crate::{
     base::{clock::Clock, config, entropy::Entropy, shutdown::Shutdown},
     domain::{
@@ -80,6 +80,7 @@ pub(super) struct Core {
     pub(super) transport: Arc<dyn Transport>,
     pub(super) handover: Handover,
     pub(super) leases: Leases,
+    pub(super) endings: Endings,
     pub(super) hub: Hub,
     pub(super) permits: Arc<Semaphore>,
     pub(super) pending: Pending,

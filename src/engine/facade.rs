@@ -4,7 +4,9 @@ use super::{
     Hub, Submission, SubmitError, Submitted, cancel,
     consumer::Consumer,
     core::{Core, Parts, Pending},
+    endings::Endings,
     gauges::Gauges,
+    janitor::Janitor,
     keeper::Keeper,
     leases::Leases,
     relay::{Handover, Relay},
@@ -15,7 +17,7 @@ use super::{
     timekeeper::Timekeeper,
 };
 use crate::{
-    base::{metrics, shutdown::Shutdown},
+    base::shutdown::Shutdown,
     domain::{
         cursor::{Cursor, Page},
         dead_letter::DeadLetter,
@@ -81,7 +83,6 @@ impl Engine {
     pub fn start(parts: Parts, shutdown: &Shutdown) -> Self {
         let lease_store = parts.lease_store.clone();
         let (engine, core, handed) = Self::at_rest(parts, shutdown);
-        metrics::TRANSPORT_UP.set(&[], 1.0);
 
         let relay = Arc::new(Relay::new(Arc::clone(&core), handed));
         let marks = Arc::clone(&relay);
@@ -95,6 +96,7 @@ impl Engine {
         spawn(&core, "timekeeper", |core| Timekeeper::new(core).run());
         spawn(&core, "rescuer", |core| Rescuer::new(core).run());
         spawn(&core, "completion hub", |core| core.hub.clone().run(core.shutdown.clone()));
+        spawn(&core, "janitor", |core| Janitor::new(core).run());
         spawn(&core, "gauges", |core| Gauges::new(core).run());
         engine
     }
@@ -115,6 +117,7 @@ impl Engine {
             transport: parts.transport,
             handover,
             leases: Leases::default(),
+            endings: Endings::default(),
             pending: Pending::default(),
             shutdown: shutdown.clone(),
             worker_id,

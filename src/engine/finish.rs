@@ -1,12 +1,13 @@
-//! How attempts end. There is **one terminal path**, [`close_task`], in the transaction that sets the terminal status: the end of the attempt, the event of a
+//! How attempts end. There is **one terminal path**, [`close_tasks`], in the transaction that sets the terminal status: the end of the attempt, the event of a
 //! protocol task, the dead letter of a failed one, the deletion of messages nobody needs, the expiry of its idempotency keys. Finish, fail, cancel and the
-//! rescuer's dead letter all go through it.
+//! rescuer's dead letter all go through it, alone or together with others.
 //!
 //! On a crash before the commit the attempt has not ended and the rescuer takes the task; after it, it has.
 
 use super::{
-    core::log_outcome,
-    executor::{Done, Effected},
+    core::{Core, log_outcome},
+    endings::{self, End},
+    executor::{Done, Effect},
     guarded_write::{Written, write_end},
     worker::Running,
 };
@@ -16,7 +17,7 @@ use crate::{
         envelope::Envelope,
         event::{EventType, cloud_event},
         failure::{Failure, FailureCode},
-        ids::{DeadLetterId, EventId, MessageId},
+        ids::{DeadLetterId, EventId, MessageId, TaskId},
         retry::RetryPolicy,
         task::{AttemptOutcome, Kind, Status, Task, TaskEvent, transition},
         time::Timestamp,
@@ -48,46 +49,66 @@ pub(super) struct TerminalIds {
 }
 
 impl TerminalIds {
-    pub(super) fn make(core: &super::core::Core, now: Timestamp) -> Self {
+    pub(super) fn make(core: &Core, now: Timestamp) -> Self {
         Self { event: core.entropy.id(now), dead_letter: core.entropy.id(now) }
     }
 }
 
-/// The terminal path: everything that goes with the terminal status that `task` has just been given in this transaction.
-pub(super) async fn close_task(
-    tx: &mut Tx<'_>,
-    task: &Task,
-    ids: TerminalIds,
-    outcome: AttemptOutcome,
-    documents: Option<&Value>,
-    now: Timestamp,
-) -> store::Result<()> {
-    let failure = task.failure.as_ref();
+/// A task that has just been given a terminal status in this transaction.
+#[derive(Debug)]
+pub(super) struct Closed<'a> {
+    pub(super) task: &'a Task,
+    pub(super) ids: TerminalIds,
+    pub(super) outcome: AttemptOutcome,
+    pub(super) documents: Option<&'a Value>,
+    pub(super) at: Timestamp,
+}
+
+/// The terminal path: everything that goes with the terminal statuses, in as many statements for a hundred tasks as for one.
+pub(super) async fn close_tasks(tx: &mut Tx<'_>, closed: &[Closed<'_>]) -> store::Result<()> {
+    let Some(last) = closed.iter().map(|closed| closed.at).max() else { return Ok(()) };
+    let closings: Vec<_> =
+        closed.iter().map(|closed| closing(closed.task, closed.outcome, closed.task.failure.as_ref(), closed.at)).collect();
+    attempt::close(tx, &closings).await?;
+    let events: Vec<_> = closed.iter().filter_map(event).collect();
+    if !events.is_empty() {
+        event::insert(tx, &events).await?;
+    }
+    let letters: Vec<_> = closed.iter().filter_map(dead_letter).collect();
+    if !letters.is_empty() {
+        dead_letter::insert(tx, &letters).await?;
+    }
+    let ids: Vec<TaskId> = closed.iter().map(|closed| closed.task.id).collect();
+    outbox::delete_unpublished(tx, &ids).await?;
+    idempotency::expire(tx, &ids, last + KEYS_KEPT).await
+}
+
+fn closing<'a>(task: &Task, outcome: AttemptOutcome, failure: Option<&'a Failure>, at: Timestamp) -> attempt::Closing<'a> {
     let phase = failure.and_then(|failure| failure.phase).or(task.phase);
-    attempt::close(tx, task.id, task.claim_no, attempt::Closing { outcome, failure, phase }, now).await?;
+    attempt::Closing { task_id: task.id, claim_no: task.claim_no, outcome, failure, phase, at }
+}
+
+fn event<'a>(closed: &Closed<'a>) -> Option<event::NewEvent<'a>> {
+    let Closed { task, ids, documents, at, .. } = *closed;
     let event_type = match task.status {
-        Status::Completed => Some(EventType::Completed),
-        Status::Failed => Some(EventType::Failed),
-        Status::Cancelled => Some(EventType::Cancelled),
-        Status::Pending | Status::InProgress => None,
+        Status::Completed => EventType::Completed,
+        Status::Failed => EventType::Failed,
+        Status::Cancelled => EventType::Cancelled,
+        Status::Pending | Status::InProgress => return None,
     };
-    if task.kind == Kind::Protocol
-        && let (Some(event_type), Some(agenda_id)) = (event_type, &task.agenda_id)
-    {
-        let body = cloud_event(ids.event, event_type, task, now, documents, failure);
-        event::insert(tx, event::NewEvent { id: ids.event, event_type, task_id: task.id, agenda_id, body: &body }, now).await?;
-    }
-    if task.status == Status::Failed
-        && let Some(failure) = failure
-    {
-        dead_letter::insert(tx, ids.dead_letter, task, failure, now).await?;
-    }
-    outbox::delete_unpublished(tx, task.id).await?;
-    idempotency::expire(tx, task.id, now + KEYS_KEPT).await
+    let agenda_id = task.agenda_id.as_ref().filter(|_| task.kind == Kind::Protocol)?;
+    let body = cloud_event(ids.event, event_type, task, at, documents, task.failure.as_ref());
+    Some(event::NewEvent { id: ids.event, event_type, task_id: task.id, agenda_id, body, at })
+}
+
+fn dead_letter<'a>(closed: &Closed<'a>) -> Option<dead_letter::NewDeadLetter<'a>> {
+    let Closed { task, ids, at, .. } = *closed;
+    let failure = task.failure.as_ref().filter(|_| task.status == Status::Failed)?;
+    Some(dead_letter::NewDeadLetter { id: ids.dead_letter, task, failure, at })
 }
 
 /// What is done in this process once a terminal transaction has committed.
-pub(super) fn announce_end(core: &super::core::Core, task: &Task) {
+pub(super) fn announce_end(core: &Core, task: &Task) {
     let outcome = match task.status {
         Status::Completed => "completed",
         Status::Failed => "failed",
@@ -98,33 +119,22 @@ pub(super) fn announce_end(core: &super::core::Core, task: &Task) {
     core.tell(task);
 }
 
+/// The end of this attempt, as it is to be written.
+fn end(running: &Running<'_>, status: Status, failure: Option<Failure>, outcome: AttemptOutcome) -> End {
+    let at = running.core.clock.now();
+    let (id, token) = (running.task.id, running.lease.token);
+    let ending = task::Ending { id, token, status, failure, reached: running.lease.reached(), at };
+    End { ending, outcome, ids: TerminalIds::make(running.core, at) }
+}
+
 /// Completes the task together with the executor's effect.
 pub(super) async fn complete(running: &Running<'_>, done: Done) -> Settled {
-    let (id, token) = (running.task.id, running.lease.token);
+    let id = running.task.id;
     debug_assert_eq!(transition(Status::InProgress, TaskEvent::Complete), Ok(Status::Completed));
-    let ending = Arc::new(task::Ending { status: Status::Completed, failure: None, reached: running.lease.reached() });
-    let now = running.core.clock.now();
-    let ids = TerminalIds::make(running.core, now);
-    let write = || {
-        let (ending, effect) = (Arc::clone(&ending), done.effect.clone());
-        running.core.db.transaction("finish_task", move |tx: &mut Tx<'_>| {
-            let (ending, effect) = (Arc::clone(&ending), effect.clone());
-            async move {
-                // The guarded write goes first: without the lease the effect is not even tried.
-                let Some(mut task) = task::end(tx, id, token, &ending, now).await? else { return Ok(None) };
-                let effected = match effect {
-                    Some(effect) => effect(tx).await?,
-                    None => Effected::default(),
-                };
-                if let Some(protocol_id) = effected.protocol_id {
-                    task::set_protocol(tx, id, protocol_id).await?;
-                    task.protocol_id = Some(protocol_id);
-                }
-                close_task(tx, &task, ids, AttemptOutcome::Completed, effected.documents.as_ref(), now).await?;
-                Ok(Some(task))
-            }
-            .boxed()
-        })
+    let end = end(running, Status::Completed, None, AttemptOutcome::Completed);
+    let write = || match &done.effect {
+        None => endings::write(running.core, end.clone()).boxed(),
+        Some(effect) => complete_with(running.core, end.clone(), Arc::clone(effect)).boxed(),
     };
     match write_end(running, AttemptOutcome::Completed, write).await {
         Written::Done(task) => {
@@ -138,6 +148,28 @@ pub(super) async fn complete(running: &Running<'_>, done: Done) -> Settled {
         Written::Lost => Settled::Lost,
         Written::Stopped => Settled::Stopped,
     }
+}
+
+/// What an executor brings may fail by itself and may lock what others want, so it shares its transaction with no other end.
+async fn complete_with(core: &Core, end: End, effect: Effect) -> store::Result<Option<Task>> {
+    let end = Arc::new(end);
+    let work = store::work(move |tx| {
+        let (end, effect) = (Arc::clone(&end), Arc::clone(&effect));
+        async move {
+            // The guarded write goes first: without the lease the effect is not even tried.
+            let Some(mut task) = task::end(tx, std::slice::from_ref(&end.ending)).await?.pop() else { return Ok(None) };
+            let effected = effect(tx).await?;
+            if let Some(protocol_id) = effected.protocol_id {
+                task::set_protocol(tx, task.id, protocol_id).await?;
+                task.protocol_id = Some(protocol_id);
+            }
+            let (ids, outcome, at, documents) = (end.ids, end.outcome, end.ending.at, effected.documents.as_ref());
+            close_tasks(tx, &[Closed { task: &task, ids, outcome, documents, at }]).await?;
+            Ok(Some(task))
+        }
+        .boxed()
+    });
+    core.db.transaction("finish_task", work).await
 }
 
 /// Ends a failed attempt: another try if the failure and the count allow it, else the task has failed for good.
@@ -155,23 +187,10 @@ pub(super) async fn fail(running: &Running<'_>, failure: Failure, executor_would
 }
 
 async fn fail_for_good(running: &Running<'_>, failure: Failure) -> Settled {
-    let (id, token) = (running.task.id, running.lease.token);
+    let id = running.task.id;
     debug_assert_eq!(transition(Status::InProgress, TaskEvent::Fail), Ok(Status::Failed));
-    let ending = Arc::new(task::Ending { status: Status::Failed, failure: Some(failure), reached: running.lease.reached() });
-    let now = running.core.clock.now();
-    let ids = TerminalIds::make(running.core, now);
-    let write = || {
-        let ending = Arc::clone(&ending);
-        running.core.db.transaction("finish_task", move |tx: &mut Tx<'_>| {
-            let ending = Arc::clone(&ending);
-            async move {
-                let Some(task) = task::end(tx, id, token, &ending, now).await? else { return Ok(None) };
-                close_task(tx, &task, ids, AttemptOutcome::Failed, None, now).await?;
-                Ok(Some(task))
-            }
-            .boxed()
-        })
-    };
+    let end = end(running, Status::Failed, Some(failure), AttemptOutcome::Failed);
+    let write = || endings::write(running.core, end.clone());
     match write_end(running, AttemptOutcome::Failed, write).await {
         Written::Done(task) => {
             announce_end(running.core, &task);
@@ -268,8 +287,7 @@ pub(super) async fn queue_again(
     failure: Option<&Failure>,
     now: Timestamp,
 ) -> store::Result<()> {
-    let phase = failure.and_then(|failure| failure.phase).or(task.phase);
-    attempt::close(tx, task.id, task.claim_no, attempt::Closing { outcome, failure, phase }, now).await?;
+    attempt::close(tx, &[closing(task, outcome, failure, now)]).await?;
     let envelope = Envelope::process_task(message_id, task.id, &task.payload);
     outbox::insert(tx, &envelope, task.next_attempt_at, None, now).await
 }

@@ -57,6 +57,8 @@ struct Waiting {
 struct Slot {
     seen: watch::Sender<Seen>,
     waiters: usize,
+    /// Those of them who want to see more than the end.
+    watchers: usize,
 }
 
 impl Hub {
@@ -77,7 +79,7 @@ impl Hub {
     /// When the last look could not be had and no earlier one had found the task.
     pub async fn wait(&self, id: TaskId, wait_for: WaitFor, deadline: Monotonic) -> store::Result<Waited> {
         // Subscribed before the first look: a finish in between is not missed.
-        let mut waiter = self.subscribe(id);
+        let mut waiter = self.subscribe(id, wait_for);
         self.ask(id);
         loop {
             if let Some(waited) = wait_for.judge(&waiter.seen.borrow_and_update()) {
@@ -111,9 +113,10 @@ impl Hub {
         }
     }
 
-    /// The task has changed in a way that is worth a look if somebody waits for it.
+    /// The task has changed, but has not ended: worth a look if somebody waits for more than its end.
     pub(super) fn changed(&self, id: TaskId) {
-        if self.waiting().slots.contains_key(&id) {
+        let watched = self.waiting().slots.get(&id).is_some_and(|slot| slot.watchers > 0);
+        if watched {
             self.ask(id);
         }
     }
@@ -276,12 +279,14 @@ impl Hub {
         }
     }
 
-    fn subscribe(&self, id: TaskId) -> Waiter {
+    fn subscribe(&self, id: TaskId, wait_for: WaitFor) -> Waiter {
+        let watches = matches!(wait_for, WaitFor::ChangeSince { .. });
         let mut waiting = self.waiting();
         waiting.waiters += 1;
-        let slot = waiting.slots.entry(id).or_insert_with(|| Slot { seen: watch::Sender::new(Seen::default()), waiters: 0 });
+        let slot = waiting.slots.entry(id).or_insert_with(|| Slot { seen: watch::Sender::new(Seen::default()), waiters: 0, watchers: 0 });
         slot.waiters += 1;
-        Waiter { hub: self.clone(), id, seen: slot.seen.subscribe() }
+        slot.watchers += usize::from(watches);
+        Waiter { hub: self.clone(), id, watches, seen: slot.seen.subscribe() }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -294,6 +299,7 @@ impl Hub {
 struct Waiter {
     hub: Hub,
     id: TaskId,
+    watches: bool,
     seen: watch::Receiver<Seen>,
 }
 
@@ -307,6 +313,7 @@ impl Drop for Waiter {
         }
         if let Entry::Occupied(mut slot) = waiting.slots.entry(self.id) {
             slot.get_mut().waiters -= 1;
+            slot.get_mut().watchers -= usize::from(self.watches);
             if slot.get().waiters == 0 {
                 slot.remove();
             }

@@ -40,8 +40,7 @@ impl Handover {
 
     /// The claim on a row that its writer will hand over after the commit; `None` if the relay has no room, and is to find the row by itself.
     pub(super) fn claim(&self, core: &Core, now: Timestamp) -> Option<RelayClaim> {
-        let waiting = self.rows.max_capacity() - self.rows.capacity();
-        (core.transport.room() > waiting && self.rows.capacity() > 0)
+        (core.transport.room() > self.waiting() && self.rows.capacity() > 0)
             .then(|| RelayClaim { token: core.entropy.id(now), until: now + CLAIM })
     }
 
@@ -49,6 +48,11 @@ impl Handover {
     pub(super) fn hand(&self, envelope: &Envelope) {
         let Envelope { message_id, task_id, .. } = *envelope;
         let _ = self.rows.try_send(Outgoing { message_id, task_id, payload: envelope.to_json(), send_attempts: 0 });
+    }
+
+    /// How many rows are handed over and not yet sent.
+    fn waiting(&self) -> usize {
+        self.rows.max_capacity() - self.rows.capacity()
     }
 
     /// There may be something to do earlier than the relay thinks.
@@ -97,9 +101,11 @@ impl Relay {
             let wake = core.clock.monotonic() + wait;
             // Handed rows are sent at once and do not end the wait: the table is looked at when it is time or somebody says so.
             loop {
+                let room = core.transport.room().min(BATCH);
                 tokio::select! {
                     () = core.shutdown.soft().cancelled() => return,
-                    count = handed.recv_many(&mut rows, BATCH), if core.transport.room() > 0 => {
+                    // No more than there is room for: what is refused now waits until its claim has run out.
+                    count = handed.recv_many(&mut rows, room), if room > 0 => {
                         if count > 0 {
                             self.send(std::mem::take(&mut rows)).await;
                         }
@@ -129,7 +135,8 @@ impl Relay {
     /// # Errors
     /// When rows could not be claimed.
     pub(super) async fn tick(&self) -> store::Result<Ticked> {
-        let limit = self.core.transport.room().min(BATCH);
+        // What is handed over already goes first.
+        let limit = self.core.transport.room().saturating_sub(self.core.handover.waiting()).min(BATCH);
         if limit == 0 {
             return Ok(Ticked::default());
         }
@@ -148,7 +155,10 @@ impl Relay {
     pub(super) async fn send_handed(&self) {
         let mut handed = self.handed.lock().await;
         let mut rows = Vec::new();
-        while let Ok(row) = handed.try_recv() {
+        let room = self.core.transport.room();
+        while rows.len() < room
+            && let Ok(row) = handed.try_recv()
+        {
             rows.push(row);
         }
         drop(handed);
@@ -161,7 +171,6 @@ impl Relay {
         }
         let transport = &self.core.transport;
         let answers = transport.send(&rows).await;
-        let mut up = true;
         for (row, answer) in rows.into_iter().zip(answers) {
             match answer {
                 Ok(()) => {
@@ -171,13 +180,11 @@ impl Relay {
                 }
                 // Its claim runs out, then it is tried again.
                 Err(SendError::Unavailable(reason)) => {
-                    up &= transport.room() == 0;
                     tracing::debug!(messageId = %row.message_id, taskId = %row.task_id, reason, "not sent now");
                 }
                 Err(SendError::Unsendable(reason)) => self.back_off(row, reason).await,
             }
         }
-        metrics::TRANSPORT_UP.set(&[], if up { 1.0 } else { 0.0 });
     }
 
     async fn back_off(&self, row: Outgoing, reason: String) {

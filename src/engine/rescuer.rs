@@ -5,7 +5,7 @@
 
 use super::{
     core::Core,
-    finish::{self, TerminalIds},
+    finish::{self, Closed, TerminalIds},
     leases::StopReason,
     outage::Outage,
 };
@@ -101,9 +101,11 @@ impl Rescuer {
                     finish::queue_again(tx, &task, message_id, AttemptOutcome::WorkerLost, Some(&failure), now).await?;
                     Ok(Some(task))
                 } else {
-                    let ending = task::Ending { status: Status::Failed, failure: Some(failure), reached: None };
-                    let Some(task) = task::end(tx, expired.id, expired.token, &ending, now).await? else { return Ok(None) };
-                    finish::close_task(tx, &task, ids, AttemptOutcome::WorkerLost, None, now).await?;
+                    let task::Expired { id, token, .. } = expired;
+                    let ending = task::Ending { id, token, status: Status::Failed, failure: Some(failure), reached: None, at: now };
+                    let Some(task) = task::end(tx, &[ending]).await?.pop() else { return Ok(None) };
+                    let closed = Closed { task: &task, ids, outcome: AttemptOutcome::WorkerLost, documents: None, at: now };
+                    finish::close_tasks(tx, &[closed]).await?;
                     Ok(Some(task))
                 }
             }

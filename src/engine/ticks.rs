@@ -5,6 +5,7 @@ use super::{
     core::{Core, Parts},
     facade::Engine,
     gauges::Gauges,
+    janitor::Janitor,
     keeper::{self, Keeper},
     relay::Relay,
     rescuer::Rescuer,
@@ -25,6 +26,7 @@ pub struct Ticks {
     rescuer: Rescuer,
     timekeeper: Timekeeper,
     gauges: Gauges,
+    janitor: Janitor,
 }
 
 impl fmt::Debug for Ticks {
@@ -45,6 +47,7 @@ impl Engine {
             rescuer: Rescuer::new(Arc::clone(&core)),
             timekeeper: Timekeeper::new(Arc::clone(&core)),
             gauges: Gauges::new(Arc::clone(&core)),
+            janitor: Janitor::new(Arc::clone(&core)),
             core,
         };
         (engine, ticks)
@@ -104,6 +107,14 @@ impl Ticks {
     /// When the database is away.
     pub async fn look(&self) -> store::Result<()> {
         self.core.hub.tick().await
+    }
+
+    /// What is older than its retention is deleted; answers how many rows.
+    ///
+    /// # Errors
+    /// When the database is away.
+    pub async fn clean(&self) -> store::Result<u64> {
+        self.janitor.tick().await
     }
 
     /// The clock follows the database's, if that has one of its own.

@@ -3,9 +3,9 @@
 //! A key is `sha256/ab/abcdef…`, so the same content is stored once and an entry never changes. A put always puts, even when the key exists: whoever collects
 //! orphans may be about to delete it. A blob that was put and then not referred to, because of a crash in between, is such an orphan.
 
-use crate::base::config;
+use crate::{base::config, domain::time::Timestamp};
 use bytes::Bytes;
-use futures::{StreamExt as _, stream::BoxStream};
+use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt as _, PutPayload, local::LocalFileSystem, path::Path as Key};
 use sha2::{Digest as _, Sha256};
 use std::{io, ops::Range, path::Path, sync::Arc};
@@ -108,6 +108,56 @@ impl DocumentStore {
         }
     }
 
+    /// Every blob and when it was last put, in no order.
+    pub fn list(&self) -> BoxStream<'static, Result<(String, Timestamp), StoreError>> {
+        self.objects
+            .list(Some(&Key::from(BLOBS)))
+            .map_ok(|found| (found.location.to_string(), Timestamp::from_micros(found.last_modified.timestamp_micros())))
+            .map_err(StoreError::from)
+            .boxed()
+    }
+
+    /// When a blob was last put; `None` if it is not there.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn modified(&self, blob: &str) -> Result<Option<Timestamp>, StoreError> {
+        match self.objects.head(&Key::from(blob)).await {
+            Ok(found) => Ok(Some(Timestamp::from_micros(found.last_modified.timestamp_micros()))),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Deletes a blob; one that is gone already is no error.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn delete(&self, blob: &str) -> Result<(), StoreError> {
+        match self.objects.delete(&Key::from(blob)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The id by which a database knows this store; `None` if it was given none.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn id(&self) -> Result<Option<String>, StoreError> {
+        let id = self.read(ID).await?;
+        Ok(id.map(|id| String::from_utf8_lossy(&id).trim().to_owned()))
+    }
+
+    /// Gives the store its id.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn set_id(&self, id: &str) -> Result<(), StoreError> {
+        self.objects.put(&Key::from(ID), PutPayload::from(id.to_owned())).await?;
+        Ok(())
+    }
+
     /// Copies a blob into a file; `false` if it is not there.
     ///
     /// # Errors
@@ -140,6 +190,10 @@ impl DocumentStore {
     }
 }
 
+/// Under this lie all blobs.
+const BLOBS: &str = "sha256";
+/// Beside them lies the store's own id.
+const ID: &str = "id";
 /// How much of a file is in memory at once.
 const PIECE: usize = 256 * 1024;
 /// Up to this size a blob goes to the store in one request; above it in parts of this size (S3 takes none below 5 MiB).
@@ -201,7 +255,7 @@ impl BlobWriter {
 }
 
 fn key_of(sha256: &str) -> String {
-    format!("sha256/{}/{sha256}", &sha256[..2])
+    format!("{BLOBS}/{}/{sha256}", &sha256[..2])
 }
 
 /// Bytes as lower-case hex.
@@ -217,7 +271,6 @@ pub fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futures::TryStreamExt as _;
 
     fn store() -> (tempfile::TempDir, DocumentStore) {
         let folder = tempfile::tempdir().unwrap();

@@ -17,6 +17,7 @@ pub mod merge;
 pub mod meter;
 pub mod number;
 pub mod once;
+pub mod orphans;
 pub mod publish;
 pub mod renderer;
 pub mod renderer_in_process;

@@ -7,14 +7,25 @@ use crate::{
         task::{Attempt, AttemptOutcome, Phase, Task},
         time::Timestamp,
     },
-    store::{Error, Result, Sql, Tx, field::Fields, with_tx},
+    store::{Error, Result, Sql, Tx, field::Fields, rows, with_tx},
 };
+use serde::Serialize;
 use uuid::Uuid;
 
-const OPEN: Sql =
-    Sql::same("INSERT INTO attempt (id, task_id, claim_no, attempt_no, worker_id, started_us) VALUES ($1, $2, $3, $4, $5, $6)");
-const CLOSE: Sql = Sql::same(
-    "UPDATE attempt SET ended_us = $3, outcome = $4, failure = $5, phase = $6 WHERE task_id = $1 AND claim_no = $2 AND ended_us IS NULL",
+const OPEN: Sql = Sql::each(
+    "INSERT INTO attempt (id, task_id, claim_no, attempt_no, worker_id, started_us) \
+     SELECT unhex(value ->> 'id'), unhex(value ->> 'task_id'), value ->> 'claim_no', value ->> 'attempt_no', $2, $3 FROM json_each($1)",
+    "INSERT INTO attempt (id, task_id, claim_no, attempt_no, worker_id, started_us) \
+     SELECT id, task_id, claim_no, attempt_no, $2, $3 \
+     FROM json_to_recordset(CAST($1 AS json)) AS rows (id uuid, task_id uuid, claim_no bigint, attempt_no bigint)",
+);
+const CLOSE: Sql = Sql::each(
+    "UPDATE attempt SET ended_us = rows.value ->> 'ended', outcome = rows.value ->> 'outcome', failure = rows.value ->> 'failure', \
+     phase = rows.value ->> 'phase' FROM json_each($1) AS rows \
+     WHERE attempt.task_id = unhex(rows.value ->> 'task') AND attempt.claim_no = rows.value ->> 'claim' AND attempt.ended_us IS NULL",
+    "UPDATE attempt SET ended_us = rows.ended, outcome = rows.outcome, failure = rows.failure, phase = rows.phase \
+     FROM json_to_recordset(CAST($1 AS json)) AS rows (task uuid, claim bigint, ended bigint, outcome text, failure text, phase text) \
+     WHERE attempt.task_id = rows.task AND attempt.claim_no = rows.claim AND attempt.ended_us IS NULL",
 );
 const OUTCOME: Sql = Sql::same("SELECT outcome FROM attempt WHERE task_id = $1 AND claim_no = $2");
 const OF_TASK: Sql = Sql::same(
@@ -56,13 +67,24 @@ impl TryFrom<AttemptRow> for Attempt {
     }
 }
 
-/// Opens the row of the claim that `task` has just been taken by.
-pub async fn open(tx: &mut Tx<'_>, id: AttemptId, task: &Task, worker_id: WorkerId, now: Timestamp) -> Result<()> {
+/// Opens the rows of the claims by which tasks have just been taken.
+pub async fn open(tx: &mut Tx<'_>, claims: &[(AttemptId, &Task)], worker_id: WorkerId, now: Timestamp) -> Result<()> {
+    #[derive(Serialize)]
+    struct Row {
+        id: String,
+        task_id: String,
+        claim_no: u32,
+        attempt_no: u32,
+    }
+    let row = |(id, task): &(AttemptId, &Task)| Row {
+        id: rows::hex(id.0),
+        task_id: rows::hex(task.id.0),
+        claim_no: task.claim_no,
+        attempt_no: task.attempt_no,
+    };
+    let list: Vec<Row> = claims.iter().map(row).collect();
     with_tx!(tx, OPEN, |connection, sql| sqlx::query(sql)
-        .bind(id.0)
-        .bind(task.id.0)
-        .bind(i64::from(task.claim_no))
-        .bind(i64::from(task.attempt_no))
+        .bind(rows::json(&list))
         .bind(worker_id.0)
         .bind(now.as_micros())
         .execute(connection)
@@ -74,24 +96,35 @@ pub async fn open(tx: &mut Tx<'_>, id: AttemptId, task: &Task, worker_id: Worker
 /// How a claim ended.
 #[derive(Debug, Clone)]
 pub struct Closing<'a> {
+    pub task_id: TaskId,
+    pub claim_no: u32,
     pub outcome: AttemptOutcome,
     pub failure: Option<&'a Failure>,
     pub phase: Option<Phase>,
+    pub at: Timestamp,
 }
 
-/// Closes the claim's row; one that is closed already stays as it is.
-pub async fn close(tx: &mut Tx<'_>, task_id: TaskId, claim_no: u32, closing: Closing<'_>, now: Timestamp) -> Result<()> {
-    let failure = closing.failure.map(|failure| serde_json::to_string(failure).expect("a failure holds only strings"));
-    with_tx!(tx, CLOSE, |connection, sql| sqlx::query(sql)
-        .bind(task_id.0)
-        .bind(i64::from(claim_no))
-        .bind(now.as_micros())
-        .bind(closing.outcome.as_str())
-        .bind(failure)
-        .bind(closing.phase.map(Phase::as_str))
-        .execute(connection)
-        .await
-        .map(|_| ()))?;
+/// Closes claims' rows; one that is closed already stays as it is.
+pub async fn close(tx: &mut Tx<'_>, closings: &[Closing<'_>]) -> Result<()> {
+    #[derive(Serialize)]
+    struct Row {
+        task: String,
+        claim: u32,
+        ended: i64,
+        outcome: &'static str,
+        failure: Option<String>,
+        phase: Option<&'static str>,
+    }
+    let row = |closing: &Closing<'_>| Row {
+        task: rows::hex(closing.task_id.0),
+        claim: closing.claim_no,
+        ended: closing.at.as_micros(),
+        outcome: closing.outcome.as_str(),
+        failure: closing.failure.map(|failure| serde_json::to_string(failure).expect("a failure holds only strings")),
+        phase: closing.phase.map(Phase::as_str),
+    };
+    let list: Vec<Row> = closings.iter().map(row).collect();
+    with_tx!(tx, CLOSE, |connection, sql| sqlx::query(sql).bind(rows::json(&list)).execute(connection).await.map(|_| ()))?;
     Ok(())
 }
 

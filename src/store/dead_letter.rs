@@ -9,12 +9,18 @@ use crate::{
         task::{Phase, Task},
         time::Timestamp,
     },
-    store::{Error, Result, Sql, Tx, field::Fields, with_tx},
+    store::{Error, Result, Sql, Tx, field::Fields, rows, with_tx},
 };
+use serde::Serialize;
 use uuid::Uuid;
 
-const INSERT: Sql = Sql::same(
-    "INSERT INTO dead_letter (id, task_id, agenda_id, reason, message, attempts, phase, failed_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+const INSERT: Sql = Sql::each(
+    "INSERT INTO dead_letter (id, task_id, agenda_id, reason, message, attempts, phase, failed_us) \
+     SELECT unhex(value ->> 'id'), unhex(value ->> 'task_id'), value ->> 'agenda_id', value ->> 'reason', value ->> 'message', \
+     value ->> 'attempts', value ->> 'phase', value ->> 'failed_us' FROM json_each($1)",
+    "INSERT INTO dead_letter (id, task_id, agenda_id, reason, message, attempts, phase, failed_us) \
+     SELECT id, task_id, agenda_id, reason, message, attempts, phase, failed_us FROM json_to_recordset(CAST($1 AS json)) \
+     AS rows (id uuid, task_id uuid, agenda_id text, reason text, message text, attempts bigint, phase text, failed_us bigint)",
 );
 macro_rules! columns {
     () => {
@@ -83,21 +89,42 @@ impl TryFrom<DeadLetterRow> for DeadLetter {
     }
 }
 
-/// The dead letter of `task`, which has just failed for good.
-pub async fn insert(tx: &mut Tx<'_>, id: DeadLetterId, task: &Task, failure: &Failure, now: Timestamp) -> Result<()> {
-    let phase = failure.phase.or(task.phase).map(Phase::as_str);
-    with_tx!(tx, INSERT, |connection, sql| sqlx::query(sql)
-        .bind(id.0)
-        .bind(task.id.0)
-        .bind(task.agenda_id.as_ref().map(AgendaId::as_str))
-        .bind(failure.code.as_str())
-        .bind(&failure.message)
-        .bind(i64::from(task.attempt_no))
-        .bind(phase)
-        .bind(now.as_micros())
-        .execute(connection)
-        .await
-        .map(|_| ()))?;
+/// A dead letter that is to be stored: its task has just failed for good.
+#[derive(Debug, Clone, Copy)]
+pub struct NewDeadLetter<'a> {
+    pub id: DeadLetterId,
+    pub task: &'a Task,
+    pub failure: &'a Failure,
+    pub at: Timestamp,
+}
+
+pub async fn insert(tx: &mut Tx<'_>, letters: &[NewDeadLetter<'_>]) -> Result<()> {
+    #[derive(Serialize)]
+    struct Row<'a> {
+        id: String,
+        task_id: String,
+        agenda_id: Option<&'a str>,
+        reason: &'static str,
+        message: &'a str,
+        attempts: u32,
+        phase: Option<&'static str>,
+        failed_us: i64,
+    }
+    fn row<'a>(letter: &NewDeadLetter<'a>) -> Row<'a> {
+        let NewDeadLetter { id, task, failure, at } = letter;
+        Row {
+            id: rows::hex(id.0),
+            task_id: rows::hex(task.id.0),
+            agenda_id: task.agenda_id.as_ref().map(AgendaId::as_str),
+            reason: failure.code.as_str(),
+            message: &failure.message,
+            attempts: task.attempt_no,
+            phase: failure.phase.or(task.phase).map(Phase::as_str),
+            failed_us: at.as_micros(),
+        }
+    }
+    let list: Vec<Row<'_>> = letters.iter().map(row).collect();
+    with_tx!(tx, INSERT, |connection, sql| sqlx::query(sql).bind(rows::json(&list)).execute(connection).await.map(|_| ()))?;
     Ok(())
 }
 

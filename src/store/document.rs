@@ -2,12 +2,26 @@
 
 use super::{Error, Result, Sql, Tx, tx::with_tx};
 use crate::domain::{ids::ProtocolId, protocol::Document};
+use std::collections::HashSet;
 
 const INSERT: Sql = Sql::same("INSERT INTO document (protocol_id, format, blob, sha256, bytes, pages) VALUES ($1, $2, $3, $4, $5, $6)");
 
 const OF_PROTOCOL: Sql = Sql::same("SELECT format, blob, sha256, bytes, pages FROM document WHERE protocol_id = $1");
 
-pub const ALL: &[(&str, Sql)] = &[("document::INSERT", INSERT), ("document::OF_PROTOCOL", OF_PROTOCOL)];
+const BLOBS_AMONG: Sql = Sql::each(
+    "SELECT blob FROM document WHERE blob IN (SELECT value FROM json_each($1))",
+    "SELECT blob FROM document WHERE blob IN (SELECT json_array_elements_text(CAST($1 AS json)))",
+);
+
+pub const ALL: &[(&str, Sql)] =
+    &[("document::INSERT", INSERT), ("document::OF_PROTOCOL", OF_PROTOCOL), ("document::BLOBS_AMONG", BLOBS_AMONG)];
+
+/// Those of the blobs that are documents.
+pub async fn blobs_among(tx: &mut Tx<'_>, blobs: &[String]) -> Result<HashSet<String>> {
+    let list = serde_json::Value::from(blobs).to_string();
+    let rows: Vec<(String,)> = with_tx!(tx, BLOBS_AMONG, |connection, sql| sqlx::query_as(sql).bind(&list).fetch_all(connection).await)?;
+    Ok(rows.into_iter().map(|(blob,)| blob).collect())
+}
 
 pub async fn insert(tx: &mut Tx<'_>, protocol: ProtocolId, document: &Document) -> Result<()> {
     let bytes = i64::try_from(document.bytes).unwrap_or(i64::MAX);

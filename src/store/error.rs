@@ -12,6 +12,9 @@ pub enum Error {
     /// SQLite could not begin or commit the group in which this transaction ran. Nothing of the group was committed; every member gets this.
     #[error("the database could not commit the group of this transaction")]
     Group(#[source] Arc<sqlx::Error>),
+    /// The transaction was shared with others, and every one of them gets this.
+    #[error("a transaction shared with others failed")]
+    Together(#[source] Arc<Error>),
     /// The connection broke during COMMIT: it may or may not have happened. Whoever must know looks the row up by a token it made beforehand.
     #[error("the outcome of the commit is unknown")]
     CommitUnknown(#[source] sqlx::Error),
@@ -44,6 +47,7 @@ impl Error {
         match self {
             Self::Closed | Self::Injected(_) | Self::CommitUnknown(_) => true,
             Self::Sql(_) | Self::Group(_) => self.cause().is_some_and(|cause| cause != Cause::Wrong),
+            Self::Together(error) => error.is_unavailable(),
             Self::Corrupt { .. } | Self::Panicked(_) | Self::Schema(_) | Self::System { .. } => false,
         }
     }
@@ -74,6 +78,7 @@ impl Error {
         match self {
             Self::Sql(error) | Self::CommitUnknown(error) => Some(cause(error)),
             Self::Group(error) => Some(cause(error)),
+            Self::Together(error) => error.cause(),
             _ => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     domain::{ids::TaskId, time::Timestamp},
-    store::{Result, Sql, Tx, with_tx},
+    store::{IdList, Result, Sql, Tx, with_tx},
 };
 use uuid::Uuid;
 
@@ -16,7 +16,10 @@ const BIND: Sql = Sql::same(
 const FIND: Sql = Sql::same("SELECT fingerprint, task_id FROM idempotency_key WHERE scope = $1 AND key = $2");
 const REBIND: Sql = Sql::same("UPDATE idempotency_key SET task_id = $4, expires_us = NULL WHERE scope = $1 AND key = $2 AND task_id = $3");
 const RELEASE: Sql = Sql::same("DELETE FROM idempotency_key WHERE scope = $1 AND key = $2 AND task_id = $3");
-const EXPIRE: Sql = Sql::same("UPDATE idempotency_key SET expires_us = $2 WHERE task_id = $1");
+const EXPIRE: Sql = Sql::each(
+    "UPDATE idempotency_key SET expires_us = $2 WHERE task_id IN (SELECT unhex(value) FROM json_each($1))",
+    "UPDATE idempotency_key SET expires_us = $2 WHERE task_id = ANY($1)",
+);
 const REVIVE: Sql = Sql::same("UPDATE idempotency_key SET expires_us = NULL WHERE task_id = $1");
 
 pub const ALL: &[(&str, Sql)] = &[
@@ -77,10 +80,11 @@ pub async fn release(tx: &mut Tx<'_>, scope: &str, key: &str, task_id: TaskId) -
     Ok(())
 }
 
-/// The keys of a task that has ended are kept until `expires_at`.
-pub async fn expire(tx: &mut Tx<'_>, task_id: TaskId, expires_at: Timestamp) -> Result<()> {
+/// The keys of tasks that have ended are kept until `expires_at`.
+pub async fn expire(tx: &mut Tx<'_>, tasks: &[TaskId], expires_at: Timestamp) -> Result<()> {
+    let tasks: IdList = tasks.iter().map(|id| id.0).collect();
     with_tx!(tx, EXPIRE, |connection, sql| sqlx::query(sql)
-        .bind(task_id.0)
+        .bind(tasks)
         .bind(expires_at.as_micros())
         .execute(connection)
         .await

@@ -6,34 +6,53 @@ use crate::{
         ids::{MessageId, TaskId},
         time::Timestamp,
     },
-    store::{Result, Sql, Tx, with_tx},
+    store::{IdList, Result, Sql, Tx, rows, with_tx},
 };
+use serde::Serialize;
+use uuid::Uuid;
 
-const INSERT: Sql =
-    Sql::same("INSERT INTO inbox (message_id, task_id, received_us) VALUES ($1, $2, $3) ON CONFLICT (message_id) DO NOTHING");
-const INSERT_OF_TASK: Sql = Sql::same(
-    "INSERT INTO inbox (message_id, task_id, received_us) SELECT message_id, task_id, $2 FROM outbox WHERE task_id = $1 \
+// `WHERE true`: SQLite would take ON for the beginning of a join.
+const INSERT: Sql = Sql::each(
+    "INSERT INTO inbox (message_id, task_id, received_us) \
+     SELECT unhex(value ->> 'message_id'), unhex(value ->> 'task_id'), $2 FROM json_each($1) WHERE true \
+     ON CONFLICT (message_id) DO NOTHING RETURNING message_id",
+    "INSERT INTO inbox (message_id, task_id, received_us) \
+     SELECT message_id, task_id, $2 FROM json_to_recordset(CAST($1 AS json)) AS rows (message_id uuid, task_id uuid) \
+     ON CONFLICT (message_id) DO NOTHING RETURNING message_id",
+);
+const INSERT_OF_TASKS: Sql = Sql::each(
+    "INSERT INTO inbox (message_id, task_id, received_us) \
+     SELECT message_id, task_id, $2 FROM outbox WHERE task_id IN (SELECT unhex(value) FROM json_each($1)) \
      ON CONFLICT (message_id) DO NOTHING",
+    "INSERT INTO inbox (message_id, task_id, received_us) SELECT message_id, task_id, $2 FROM outbox WHERE task_id = ANY($1) \
+     ORDER BY message_id ON CONFLICT (message_id) DO NOTHING",
 );
 
-pub const ALL: &[(&str, Sql)] = &[("inbox::insert", INSERT), ("inbox::insert_of_task", INSERT_OF_TASK)];
+pub const ALL: &[(&str, Sql)] = &[("inbox::insert", INSERT), ("inbox::insert_of_tasks", INSERT_OF_TASKS)];
 
-/// Whether the message is new; if not, it is a duplicate and to be dropped.
-pub async fn insert(tx: &mut Tx<'_>, message_id: MessageId, task_id: TaskId, now: Timestamp) -> Result<bool> {
-    let rows = with_tx!(tx, INSERT, |connection, sql| sqlx::query(sql)
-        .bind(message_id.0)
-        .bind(task_id.0)
+/// Which of the messages are new; the others are duplicates and to be dropped. They are noted in the order given, so that two who note the same ones wait for
+/// each other instead of deadlocking.
+pub async fn insert(tx: &mut Tx<'_>, messages: &[(MessageId, TaskId)], now: Timestamp) -> Result<Vec<MessageId>> {
+    #[derive(Serialize)]
+    struct Row {
+        message_id: String,
+        task_id: String,
+    }
+    let list: Vec<Row> =
+        messages.iter().map(|(message, task)| Row { message_id: rows::hex(message.0), task_id: rows::hex(task.0) }).collect();
+    let new: Vec<(Uuid,)> = with_tx!(tx, INSERT, |connection, sql| sqlx::query_as::<_, (Uuid,)>(sql)
+        .bind(rows::json(&list))
         .bind(now.as_micros())
-        .execute(connection)
-        .await
-        .map(|done| done.rows_affected()))?;
-    Ok(rows == 1)
+        .fetch_all(connection)
+        .await)?;
+    Ok(new.into_iter().map(|(id,)| MessageId(id)).collect())
 }
 
-/// Notes every message of a task that was claimed without one: one that comes late is then a duplicate.
-pub async fn insert_of_task(tx: &mut Tx<'_>, task_id: TaskId, now: Timestamp) -> Result<()> {
-    with_tx!(tx, INSERT_OF_TASK, |connection, sql| sqlx::query(sql)
-        .bind(task_id.0)
+/// Notes every message of tasks that were claimed without one: one that comes late is then a duplicate.
+pub async fn insert_of_tasks(tx: &mut Tx<'_>, tasks: &[TaskId], now: Timestamp) -> Result<()> {
+    let tasks: IdList = tasks.iter().map(|id| id.0).collect();
+    with_tx!(tx, INSERT_OF_TASKS, |connection, sql| sqlx::query(sql)
+        .bind(tasks)
         .bind(now.as_micros())
         .execute(connection)
         .await

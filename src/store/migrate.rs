@@ -16,10 +16,12 @@ type Texts = &'static [(i64, &'static str, &'static str)];
 const SQLITE: Texts = &[
     (1, "initial", include_str!("../../migrations/sqlite/0001_initial.sql")),
     (2, "task_follower", include_str!("../../migrations/sqlite/0002_task_follower.sql")),
+    (3, "retention", include_str!("../../migrations/sqlite/0003_retention.sql")),
 ];
 const POSTGRES: Texts = &[
     (1, "initial", include_str!("../../migrations/postgres/0001_initial.sql")),
     (2, "task_follower", include_str!("../../migrations/postgres/0002_task_follower.sql")),
+    (3, "retention", include_str!("../../migrations/postgres/0003_retention.sql")),
 ];
 const TABLE: &str = "_sqlx_migrations";
 

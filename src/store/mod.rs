@@ -40,6 +40,8 @@ pub mod outbox;
 pub mod owed_answer;
 pub mod protocol;
 pub mod protocol_number;
+pub mod retention;
+mod rows;
 pub mod setting;
 pub mod step_cache;
 pub mod task;

@@ -9,6 +9,7 @@ use crate::{
     },
     store::{IdList, Result, Sql, Tx, with_tx},
 };
+use sqlx::{ColumnIndex, Decode, Row, Type};
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -40,9 +41,15 @@ const BACK_OFF: Sql = Sql::same(
 const PULL_FORWARD: Sql = Sql::same(
     "UPDATE outbox SET available_us = $2 WHERE task_id = $1 AND published_us IS NULL AND available_us > $2 AND send_attempts = 0",
 );
-const MARK_TASK: Sql =
-    Sql::same("UPDATE outbox SET published_us = $2, claim_token = NULL, claim_until_us = NULL WHERE task_id = $1 AND published_us IS NULL");
-const DELETE_UNPUBLISHED: Sql = Sql::same("DELETE FROM outbox WHERE task_id = $1 AND published_us IS NULL");
+const MARK_TASKS: Sql = Sql::each(
+    "UPDATE outbox SET published_us = $2, claim_token = NULL, claim_until_us = NULL \
+     WHERE task_id IN (SELECT unhex(value) FROM json_each($1)) AND published_us IS NULL",
+    "UPDATE outbox SET published_us = $2, claim_token = NULL, claim_until_us = NULL WHERE task_id = ANY($1) AND published_us IS NULL",
+);
+const DELETE_UNPUBLISHED: Sql = Sql::each(
+    "DELETE FROM outbox WHERE task_id IN (SELECT unhex(value) FROM json_each($1)) AND published_us IS NULL",
+    "DELETE FROM outbox WHERE task_id = ANY($1) AND published_us IS NULL",
+);
 const OF_TASK: Sql = Sql::same(
     "SELECT message_id, task_id, payload, available_us, published_us, send_attempts, last_error, created_us FROM outbox \
      WHERE task_id = $1 ORDER BY created_us, message_id",
@@ -56,7 +63,7 @@ pub const ALL: &[(&str, Sql)] = &[
     ("outbox::mark_published", MARK_PUBLISHED),
     ("outbox::back_off", BACK_OFF),
     ("outbox::pull_forward", PULL_FORWARD),
-    ("outbox::mark_task", MARK_TASK),
+    ("outbox::mark_tasks", MARK_TASKS),
     ("outbox::delete_unpublished", DELETE_UNPUBLISHED),
     ("outbox::of_task", OF_TASK),
     ("outbox::unpublished", UNPUBLISHED),
@@ -118,23 +125,43 @@ pub async fn insert(
 
 /// Claims at most `limit` rows that are due, unpublished and nobody else's.
 pub async fn claim_due(tx: &mut Tx<'_>, claim: RelayClaim, now: Timestamp, limit: usize) -> Result<Vec<Outgoing>> {
-    let rows: Vec<(Uuid, Uuid, String, i64)> =
-        with_tx!(tx, CLAIM_DUE, |connection, sql| sqlx::query_as::<_, (Uuid, Uuid, String, i64)>(sql)
-            .bind(claim.token)
-            .bind(claim.until.as_micros())
-            .bind(now.as_micros())
-            .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-            .fetch_all(connection)
-            .await)?;
-    Ok(rows
-        .into_iter()
-        .map(|(message_id, task_id, payload, send_attempts)| Outgoing {
-            message_id: MessageId(message_id),
-            task_id: TaskId(task_id),
-            payload,
-            send_attempts: u32::try_from(send_attempts).unwrap_or(u32::MAX),
-        })
-        .collect())
+    let rows: Vec<std::result::Result<Outgoing, sqlx::Error>> = with_tx!(tx, CLAIM_DUE, |connection, sql| sqlx::query(sql)
+        .bind(claim.token)
+        .bind(claim.until.as_micros())
+        .bind(now.as_micros())
+        .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+        .fetch_all(connection)
+        .await
+        .map(|rows| rows.iter().map(|row| Outgoing::read(row)).collect()))?;
+    let readable = rows.into_iter().filter_map(|row| match row {
+        Ok(row) => Some(row),
+        Err(error) => {
+            tracing::error!(%error, "a message cannot be read");
+            None
+        }
+    });
+    Ok(readable.collect())
+}
+
+impl Outgoing {
+    /// What cannot be read of a damaged row is put in its place so that it is unsendable: then it is put off like any other and stands before nobody. Only a
+    /// row whose id cannot be read is left to its claim.
+    fn read<'r, R>(row: &'r R) -> std::result::Result<Self, sqlx::Error>
+    where
+        R: Row,
+        usize: ColumnIndex<R>,
+        Uuid: Decode<'r, R::Database> + Type<R::Database>,
+        String: Decode<'r, R::Database> + Type<R::Database>,
+        i64: Decode<'r, R::Database> + Type<R::Database>,
+    {
+        let message_id = MessageId(row.try_get(0)?);
+        let (task_id, payload) = match (row.try_get(1), row.try_get(2)) {
+            (Ok(task_id), Ok(payload)) => (TaskId(task_id), payload),
+            _ => (TaskId(Uuid::nil()), String::new()),
+        };
+        let send_attempts: i64 = row.try_get(3).unwrap_or(0);
+        Ok(Self { message_id, task_id, payload, send_attempts: u32::try_from(send_attempts).unwrap_or(u32::MAX) })
+    }
 }
 
 /// When the next unpublished row after `now` becomes available.
@@ -175,27 +202,24 @@ pub async fn pull_forward(tx: &mut Tx<'_>, task_id: TaskId, to: Timestamp) -> Re
     Ok(())
 }
 
-/// Marks a task's messages published: whoever claimed the task did not need them.
-pub async fn mark_task(tx: &mut Tx<'_>, task_id: TaskId, now: Timestamp) -> Result<()> {
-    with_tx!(tx, MARK_TASK, |connection, sql| sqlx::query(sql)
-        .bind(task_id.0)
-        .bind(now.as_micros())
-        .execute(connection)
-        .await
-        .map(|_| ()))?;
+/// Marks the messages of tasks published: whoever claimed the tasks did not need them.
+pub async fn mark_tasks(tx: &mut Tx<'_>, tasks: &[TaskId], now: Timestamp) -> Result<()> {
+    let tasks: IdList = tasks.iter().map(|id| id.0).collect();
+    with_tx!(tx, MARK_TASKS, |connection, sql| sqlx::query(sql).bind(tasks).bind(now.as_micros()).execute(connection).await.map(|_| ()))?;
     Ok(())
 }
 
-/// Deletes the messages of a task that has ended; they would only be dropped later.
-pub async fn delete_unpublished(tx: &mut Tx<'_>, task_id: TaskId) -> Result<()> {
-    with_tx!(tx, DELETE_UNPUBLISHED, |connection, sql| sqlx::query(sql).bind(task_id.0).execute(connection).await.map(|_| ()))?;
+/// Deletes the messages of tasks that have ended; they would only be dropped later.
+pub async fn delete_unpublished(tx: &mut Tx<'_>, tasks: &[TaskId]) -> Result<()> {
+    let tasks: IdList = tasks.iter().map(|id| id.0).collect();
+    with_tx!(tx, DELETE_UNPUBLISHED, |connection, sql| sqlx::query(sql).bind(tasks).execute(connection).await.map(|_| ()))?;
     Ok(())
 }
 
 /// A task's messages, oldest first.
 pub async fn of_task(tx: &mut Tx<'_>, task_id: TaskId) -> Result<Vec<Message>> {
     #[derive(sqlx::FromRow)]
-    struct Row {
+    struct MessageRow {
         message_id: Uuid,
         task_id: Uuid,
         payload: String,
@@ -205,7 +229,7 @@ pub async fn of_task(tx: &mut Tx<'_>, task_id: TaskId) -> Result<Vec<Message>> {
         last_error: Option<String>,
         created_us: i64,
     }
-    let rows = with_tx!(tx, OF_TASK, |connection, sql| sqlx::query_as::<_, Row>(sql).bind(task_id.0).fetch_all(connection).await)?;
+    let rows = with_tx!(tx, OF_TASK, |connection, sql| sqlx::query_as::<_, MessageRow>(sql).bind(task_id.0).fetch_all(connection).await)?;
     Ok(rows
         .into_iter()
         .map(|row| Message {

@@ -13,6 +13,7 @@ use crate::base::entropy::Entropy;
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
 use std::{
     collections::VecDeque,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -20,6 +21,13 @@ use std::{
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// A log that has grown over this is folded back into the database and cut off: readers that overlap keep SQLite from ever beginning it anew by itself.
+const LOG_LIMIT: u64 = 32 * 1024 * 1024;
+/// If a reader holds it, that is tried again when the log has grown by this much more.
+const LOG_STEP: u64 = 4 * 1024 * 1024;
+/// Readers are not waited for as long as another writer would be.
+const FOLD: &str = "PRAGMA busy_timeout = 100; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = 5000";
 
 /// Transactions in one commit: bounds how long the first of them waits for the last.
 const GROUP: usize = 256;
@@ -67,6 +75,9 @@ pub(super) fn start(connection: SqliteConnection, options: SqliteConnectOptions,
     let (urgent, urgently) = mpsc::unbounded_channel();
     let (closing, ended) = (CancellationToken::new(), CancellationToken::new());
     let busy = Arc::new(AtomicBool::new(false));
+    let mut log = options.get_filename().as_os_str().to_owned();
+    log.push("-wal");
+    let log = PathBuf::from(log);
     let writer = Writer {
         connection: Some(connection),
         options,
@@ -77,6 +88,8 @@ pub(super) fn start(connection: SqliteConnection, options: SqliteConnectOptions,
         closing: closing.clone(),
         busy: busy.clone(),
         entropy,
+        log,
+        fold_at: LOG_LIMIT,
     };
     let thread = |source| Error::System { what: "the SQLite writer cannot be started".to_owned(), source };
     // A runtime of its own: however busy the other threads are, leases are renewed.
@@ -105,6 +118,9 @@ struct Writer {
     closing: CancellationToken,
     busy: Arc<AtomicBool>,
     entropy: Entropy,
+    /// The write-ahead log's file, and the size at which it is folded back next.
+    log: PathBuf,
+    fold_at: u64,
 }
 
 /// How a group ended; unless it was committed, nothing of it was.
@@ -126,10 +142,29 @@ impl Writer {
             }
             self.busy.store(true, Ordering::Relaxed);
             self.commit(group).await;
+            self.keep_log_small().await;
             self.busy.store(false, Ordering::Relaxed);
         }
         if let Some(connection) = self.connection {
             let _ = connection.close().await; // every commit is on disk already
+        }
+    }
+
+    /// The log of what was committed stays bounded, however long and hard is written.
+    async fn keep_log_small(&mut self) {
+        // No log: the file system will say so when the next commit is written.
+        let size = std::fs::metadata(&self.log).map_or(0, |log| log.len());
+        if size < self.fold_at {
+            return;
+        }
+        let Some(connection) = &mut self.connection else { return };
+        if let Err(error) = execute(connection, FOLD).await {
+            tracing::debug!(%error, "the SQLite log cannot be folded back now");
+        }
+        let left = std::fs::metadata(&self.log).map_or(0, |log| log.len());
+        self.fold_at = LOG_LIMIT.max(left + LOG_STEP);
+        if left > 2 * LOG_LIMIT {
+            tracing::warn!(bytes = left, "the SQLite log grows because somebody reads in a transaction that stays open");
         }
     }
 

@@ -28,8 +28,23 @@ const OF_STEP: Sql = Sql::same(
      WHERE checkpoint.task_id = $1 AND checkpoint.step = $2",
 );
 
-pub const ALL: &[(&str, Sql)] =
-    &[("step_cache::PUT", PUT), ("step_cache::FIND", FIND), ("step_cache::TOUCH", TOUCH), ("step_cache::OF_STEP", OF_STEP)];
+const PAGE: Sql = Sql::same("SELECT key, output FROM step_cache WHERE key > $1 ORDER BY key LIMIT $2");
+
+pub const ALL: &[(&str, Sql)] = &[
+    ("step_cache::PUT", PUT),
+    ("step_cache::FIND", FIND),
+    ("step_cache::TOUCH", TOUCH),
+    ("step_cache::OF_STEP", OF_STEP),
+    ("step_cache::PAGE", PAGE),
+];
+
+/// At most `limit` entries, key and output, after the key `after`.
+pub async fn page(tx: &mut Tx<'_>, after: &str, limit: usize) -> Result<Vec<(String, String)>> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows: Vec<(String, String)> =
+        with_tx!(tx, PAGE, |connection, sql| sqlx::query_as(sql).bind(after).bind(limit).fetch_all(connection).await)?;
+    Ok(rows)
+}
 
 /// How stale a last use may be before it is written again: steps are looked up far more often than they are evicted.
 const TOUCH_AFTER: std::time::Duration = std::time::Duration::from_hours(1);

@@ -184,3 +184,20 @@ fn times_may_be_written_without_quotes() {
     let Loaded { config, .. } = load(&file.sources()).expect("valid");
     assert_eq!(config.legacy.sunset.map(|sunset| sunset.to_string()).as_deref(), Some("2027-09-30T23:59:59Z"));
 }
+
+#[test]
+fn nats_goes_with_postgres_only_and_its_address_is_a_secret() {
+    let nats = ("PROTOCOL_BRIDGE__ENGINE__TRANSPORT", "nats://bridge:s3cret@nats.example.org:4222,tls://two.example.org");
+    let postgres = ("PROTOCOL_BRIDGE__DATABASE__URL", "postgres://bridge@db.example.org/bridge");
+    let Loaded { config, .. } = load(&environment(&[nats, postgres])).expect("valid");
+    assert!(config.engine.uses_nats());
+    assert!(!format!("{config:?}").contains("s3cret"));
+    let refused_alone = refused(&environment(&[nats]));
+    assert_eq!(refused_alone.len(), 1, "{refused_alone:?}");
+    assert!(refused_alone[0].starts_with("engine.transport") && refused_alone[0].contains("SQLite"), "{refused_alone:?}");
+    let wrong =
+        [("PROTOCOL_BRIDGE__ENGINE__TRANSPORT", "nats://a:s3cret@one:port"), ("PROTOCOL_BRIDGE__ENGINE__NATS_PREFIX", "a.b"), postgres];
+    let refused_wrong = refused(&environment(&wrong)).join("\n");
+    assert!(refused_wrong.contains("engine.transport") && refused_wrong.contains("engine.nats_prefix"), "{refused_wrong}");
+    assert!(!refused_wrong.contains("s3cret"), "{refused_wrong}");
+}

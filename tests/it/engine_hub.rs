@@ -117,6 +117,40 @@ on_both_databases! {
         node.kill().await;
     }
 
+    async fn who_waits_for_the_end_only_costs_no_query_when_a_step_is_done(database: TestDatabase) {
+        recorder();
+        let go_on = Arc::new(Notify::new());
+        let waiting = Arc::clone(&go_on);
+        let mut setup = Setup::new().with_executor(Kind::Protocol, Script::new(move |run: Run| {
+            let go_on = Arc::clone(&waiting);
+            async move {
+                go_on.notified().await;
+                run.checkpoint(Phase::Merge, Progress { done: 1, known: 2 }, Vec::new()).await.expect("it holds its lease");
+                go_on.notified().await;
+                Decision::Done(Done::default())
+            }
+        }));
+        setup.poll_interval = 3600 * SECOND;
+        let db = setup.open(&database).await;
+        let node = setup.start(&database, &db);
+        let task = node.submit(protocol("a")).await;
+        node.reaches(task.id, Status::InProgress).await;
+        let queries = || metric(r#"db_transaction_seconds_count{name="status_query"}"#);
+        let wait = node.engine.hub().wait(task.id, WaitFor::Finish, node.clock.monotonic() + LIMIT);
+        let meanwhile = async {
+            eventually(LIMIT, "the first look is over", || async { queries() == 1 }).await;
+            go_on.notify_one();
+            eventually(LIMIT, "the step is done", || async { node.task(task.id).await.phase == Some(Phase::Merge) }).await;
+            // Longer than asks are collected for.
+            node.clock.sleep(SECOND / 10).await;
+            go_on.notify_one();
+        };
+        let (waited, ()) = within(LIMIT, "it is woken by the end", Box::pin(async { futures::join!(wait, meanwhile) })).await;
+        assert!(matches!(waited.unwrap(), Waited::Reached(task) if task.status == Status::Completed));
+        assert_eq!(queries(), 1);
+        node.kill().await;
+    }
+
     async fn a_long_poll_answers_on_a_change_of_status_or_phase_and_not_on_progress(database: TestDatabase) {
         let go_on = Arc::new(Notify::new());
         let waiting = Arc::clone(&go_on);

@@ -38,7 +38,8 @@ pub fn start_of_time() -> Timestamp {
 
 pub fn config() -> config::Engine {
     config::Engine {
-        transport: "local".to_owned(),
+        transport: "local".into(),
+        nats_prefix: "protocol-bridge".to_owned(),
         max_running: 16,
         max_pending: 10_000,
         lease: 30 * SECOND,
@@ -47,6 +48,10 @@ pub fn config() -> config::Engine {
         max_attempts: 5,
         retry_base: 2 * SECOND,
         retry_jitter: 0.1,
+        retention_tasks: 90 * 24 * 3600 * SECOND,
+        retention_messages: 7 * 24 * 3600 * SECOND,
+        retention_events: 30 * 24 * 3600 * SECOND,
+        retention_legacy_calls: 400 * 24 * 3600 * SECOND,
         demo: Toggle::On,
     }
 }

@@ -27,12 +27,26 @@ async fn a_drain_ends_with_waiters_idle_connections_and_half_a_request_open() {
     })
     .await;
 
+    let tasks: serde_json::Value =
+        client.get(format!("{url}/api/tasks?status=IN_PROGRESS")).send().await.expect("an answer").json().await.expect("a list");
+    let task = tasks["items"][0]["taskId"].as_str().expect("an id").to_owned();
+    let mut stream = client.get(format!("{url}/task/{task}/events")).send().await.expect("a stream");
+    assert!(stream.chunk().await.expect("open").is_some(), "it says how the task stands");
+    let revision = client.get(format!("{url}/task/{task}/status")).send().await.expect("an answer").headers()["etag"].clone();
+    let poll = client.get(format!("{url}/task/{task}/status")).header("prefer", "wait=50").header("if-none-match", revision);
+    let poll = tokio::spawn(poll.send());
+
     process.terminate();
     let answer = within(Duration::from_secs(20), "the waiter is answered", waiter).await.expect("no panic").expect("an answer");
     assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(answer.headers()["retry-after"], "1");
     let body: serde_json::Value = answer.json().await.expect("a problem");
     assert!(body["taskId"].is_string(), "{body}");
+    assert_eq!(body["taskId"], task.as_str());
+    let polled = within(Duration::from_secs(20), "the long poll is answered", poll).await.expect("no panic").expect("an answer");
+    assert!([200, 304, 503].contains(&polled.status().as_u16()), "{}", polled.status());
+    let rest = within(Duration::from_secs(20), "the event stream ends", stream.text()).await;
+    assert!(rest.is_ok(), "it ends in order: {rest:?}");
     let status = process.ended(Duration::from_secs(30)).await;
     assert_eq!(status.code(), Some(0), "{}", process.log());
 
@@ -45,4 +59,30 @@ async fn a_drain_ends_with_waiters_idle_connections_and_half_a_request_open() {
         task["status"] == "COMPLETED"
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_signals_one_after_the_other_damage_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let short = [("PROTOCOL_BRIDGE__ENGINE__LEASE", "2s"), ("PROTOCOL_BRIDGE__ENGINE__HEARTBEAT", "600ms")];
+    let announce = ("PROTOCOL_BRIDGE__SHUTDOWN__ANNOUNCE", "0s");
+    let mut process = Process::start(&[], &[short[0], short[1], announce], folder.path()).await;
+    let mut tasks = Vec::new();
+    for agenda in ["slow-council", "allotments-2026", "large-council"] {
+        let (status, task) = process.post("/task", &serde_json::json!({ "agendaId": agenda })).await;
+        assert_eq!(status, 202, "{task}");
+        tasks.push(task["links"]["status"].as_str().expect("a link").to_owned());
+    }
+    process.terminate();
+    eventually(Duration::from_secs(10), "the first signal was taken", async || process.log().contains("draining")).await;
+    process.terminate();
+    process.ended(Duration::from_secs(10)).await;
+
+    // What was running is held by nobody until its lease runs out.
+    let process = Process::start(&[], &short, folder.path()).await;
+    for task in &tasks {
+        eventually(Duration::from_mins(2), "every task completes", async || process.json(task).await["status"] == "COMPLETED").await;
+    }
+    let protocols = process.json("/protocol?agendaId=large-council").await;
+    assert_eq!(protocols["items"].as_array().map(Vec::len), Some(1), "{protocols}");
 }

@@ -177,11 +177,13 @@ impl World {
         let (now, until) = (self.now, self.soon());
         match self.rng.random_range(0..6) {
             0..=2 => {
-                let id = self.task();
+                // Not the same one twice: which of two tokens it then gets is nobody's promise.
+                let mut wanted: Vec<(TaskId, LeaseToken)> = vec![(self.task(), self.id()), (self.task(), self.id())];
+                wanted.dedup_by_key(|(id, _)| *id);
                 let kinds = self.pick(&[[Kind::Protocol, Kind::Demo], [Kind::Demo, Kind::Demo]]).expect("two");
-                let claim = task::Claim { token: self.id(), now: now + Duration::from_mins(1), until, worker_id: self.id(), kinds };
-                self.leases.push((id, claim.token));
-                operation!(tx, [id, claim], task::claim(tx, id, &claim))
+                let claim = task::Claim { now: now + Duration::from_mins(1), until, worker_id: self.id(), kinds };
+                self.leases.extend(&wanted);
+                operation!(tx, [wanted, claim], async { Ok::<_, Error>(sorted(task::claim(tx, &wanted, &claim).await?)) })
             }
             3 => {
                 let leases = vec![self.lease(), self.lease(), self.lease()];
@@ -210,17 +212,30 @@ impl World {
         match self.rng.random_range(0..7) {
             0 => operation!(tx, [id, token], task::progress(tx, id, token, Phase::Collect, Progress { done: 1, known: 9 })),
             1 | 2 => {
-                let status = self.pick(&[Status::Completed, Status::Failed]).expect("two");
+                let status = self.pick(&[Status::Completed, Status::Failed, Status::Failed]).expect("three");
                 let failure = (status == Status::Failed).then_some(failure);
-                let ending = task::Ending { status, failure, reached };
+                let mut endings = vec![task::Ending { id, token, status, failure, reached, at: now }];
+                let (other, token) = self.lease();
+                if other != id {
+                    endings.push(task::Ending {
+                        id: other,
+                        token,
+                        status: Status::Completed,
+                        failure: None,
+                        reached: None,
+                        at: self.soon(),
+                    });
+                }
                 let dead_letter: DeadLetterId = self.id();
                 self.dead_letters.push(dead_letter);
-                operation!(tx, [id, token, ending, dead_letter, now], async {
-                    let ended = task::end(tx, id, token, &ending, now).await?;
-                    if let (Some(ended), Some(failure)) = (&ended, &ending.failure) {
-                        dead_letter::insert(tx, dead_letter, ended, failure, now).await?;
+                operation!(tx, [endings, dead_letter, now], async {
+                    let ended = task::end(tx, &endings).await?;
+                    let failed = ended.iter().find_map(|task| Some((task, task.failure.as_ref()?)));
+                    if let Some((task, failure)) = failed {
+                        let letter = dead_letter::NewDeadLetter { id: dead_letter, task, failure, at: now };
+                        dead_letter::insert(tx, &[letter]).await?;
                     }
-                    Ok::<_, Error>(ended)
+                    Ok::<_, Error>(sorted(ended))
                 })
             }
             3 => {
@@ -270,11 +285,14 @@ impl World {
             5 => operation!(tx, [message_id, soon], outbox::back_off(tx, message_id, "не доставлено", soon)),
             6 => operation!(tx, [of, now], outbox::pull_forward(tx, of, now)),
             7 => operation!(tx, [of, now], async {
-                inbox::insert_of_task(tx, of, now).await?;
-                outbox::mark_task(tx, of, now).await
+                inbox::insert_of_tasks(tx, &[of, task_id], now).await?;
+                outbox::mark_tasks(tx, &[of, task_id], now).await
             }),
-            8 => operation!(tx, [of], outbox::delete_unpublished(tx, of)),
-            _ => operation!(tx, [message_id, of, now], inbox::insert(tx, message_id, of, now)),
+            8 => operation!(tx, [of, task_id], outbox::delete_unpublished(tx, &[of, task_id])),
+            _ => {
+                let messages = vec![(message_id, of), self.message(), (message_id, of)];
+                operation!(tx, [messages, now], async { Ok::<_, Error>(sorted(inbox::insert(tx, &messages, now).await?)) })
+            }
         }
     }
 
@@ -290,7 +308,11 @@ impl World {
             2 => operation!(tx, [several], async {
                 Ok::<_, Error>(sorted(task::revisions(tx, several.iter().copied().collect::<IdList>()).await?))
             }),
-            3 => operation!(tx, [now, limit], task::due(tx, now, Kind::ALL, limit)),
+            3 => operation!(tx, [now, limit], async {
+                let first = task::due(tx, now, None, Kind::ALL, limit).await?;
+                let then = task::due(tx, now, first.last().copied(), Kind::ALL, limit).await?;
+                Ok::<_, Error>((first, then))
+            }),
             4 => operation!(tx, [of], outbox::of_task(tx, of)),
             5 => operation!(tx, [now], async { Ok::<_, Error>((outbox::next_due(tx, now).await?, outbox::unpublished(tx, now).await?)) }),
             6 => operation!(tx, [id], async { Ok::<_, Error>((attempt::of_task(tx, id).await?, event::of_task(tx, id).await?)) }),
@@ -352,7 +374,7 @@ impl World {
             5 | 6 => operation!(tx, [scope, name, key, id, now], idempotency::bind(tx, &scope, &name, &key, id, now)),
             7 => operation!(tx, [scope, name], idempotency::find(tx, &scope, &name)),
             8 => operation!(tx, [scope, name, id, other], idempotency::rebind(tx, &scope, &name, id, other)),
-            9 => operation!(tx, [id, soon], idempotency::expire(tx, id, soon)),
+            9 => operation!(tx, [id, other, soon], idempotency::expire(tx, &[id, other], soon)),
             _ => operation!(tx, [scope, name, id, other], async {
                 idempotency::revive(tx, other).await?;
                 idempotency::release(tx, &scope, &name, id).await
@@ -368,7 +390,7 @@ impl World {
                 let (attempt, worker): (AttemptId, WorkerId) = (self.id(), self.id());
                 operation!(tx, [id, attempt, worker, now], async {
                     match task::find(tx, id).await? {
-                        Some(task) => attempt::open(tx, attempt, &task, worker, now).await.map(Some),
+                        Some(task) => attempt::open(tx, &[(attempt, &task)], worker, now).await.map(Some),
                         None => Ok(None),
                     }
                 })
@@ -377,8 +399,10 @@ impl World {
                 let outcome = self.pick(&AttemptOutcome::ALL).expect("six");
                 let (failure, claim_no) = (self.failure(), self.rng.random_range(0..3));
                 operation!(tx, [id, claim_no, outcome, failure, now], async {
-                    let closing = attempt::Closing { outcome, failure: Some(&failure), phase: Some(Phase::Publish) };
-                    attempt::close(tx, id, claim_no, closing, now).await?;
+                    let (failure, phase) = (Some(&failure), Some(Phase::Publish));
+                    let closing = attempt::Closing { task_id: id, claim_no, outcome, failure, phase, at: now };
+                    let other = attempt::Closing { claim_no: claim_no + 1, failure: None, phase: None, ..closing.clone() };
+                    attempt::close(tx, &[closing, other]).await?;
                     attempt::outcome(tx, id, claim_no).await
                 })
             }
@@ -387,8 +411,8 @@ impl World {
                 let body = serde_json::json!({ "id": event_id, "текст": "готово" });
                 operation!(tx, [event_id, id, agenda, body, now], async {
                     let new =
-                        event::NewEvent { id: event_id, event_type: EventType::Completed, task_id: id, agenda_id: &agenda, body: &body };
-                    event::insert(tx, new, now).await
+                        event::NewEvent { id: event_id, event_type: EventType::Completed, task_id: id, agenda_id: &agenda, body, at: now };
+                    event::insert(tx, &[new]).await
                 })
             }
             3 => {

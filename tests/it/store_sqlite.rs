@@ -89,6 +89,55 @@ async fn nobody_sees_a_locked_database() {
     assert!(written > 0 && outside > 0 && read > 0, "each of them got on: {written} written, {outside} outside, {read} read");
 }
 
+/// Readers whose transactions overlap keep SQLite from ever beginning its log anew; it stays bounded all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_stays_bounded_however_much_is_written_while_somebody_always_reads() {
+    const MIB: u64 = 1024 * 1024;
+    let database = TestDatabase::sqlite().await;
+    let db = open(&database).await;
+    let log = database.data_dir.path().join("test.db-wal");
+    let size = || std::fs::metadata(&log).map_or(0, |log| log.len());
+    let written = AtomicBool::new(false);
+    let read = |offset: u64| {
+        let (db, written) = (&db, &written);
+        async move {
+            tokio::time::sleep(Duration::from_millis(offset)).await;
+            while !written.load(Ordering::Relaxed) {
+                let held = db.read("test", |tx| {
+                    Box::pin(async move {
+                        setting::get(tx, "name").await?;
+                        // The snapshot is held on purpose.
+                        tokio::time::sleep(Duration::from_millis(20)).await;
+                        Ok(())
+                    })
+                });
+                held.await.expect("it reads");
+            }
+        }
+    };
+    let largest = AtomicU64::new(0);
+    let write = async {
+        for round in 0..40 {
+            let puts = (0..64).map(|n| {
+                let value: Arc<str> = format!("{round}-{n}").repeat(64 * 1024 / 8).into();
+                db.transaction("test", move |tx| {
+                    let value = Arc::clone(&value);
+                    Box::pin(async move { setting::put(tx, &format!("{n}"), &value).await })
+                })
+            });
+            for put in join_all(puts).await {
+                put.expect("it commits");
+            }
+            largest.fetch_max(size(), Ordering::Relaxed);
+        }
+        written.store(true, Ordering::Relaxed);
+    };
+    futures::join!(write, read(0), read(10));
+    let largest = largest.load(Ordering::Relaxed);
+    assert!(largest <= 64 * MIB, "the log grew to {} MiB", largest / MIB);
+    assert!(largest > 16 * MIB, "it was never tried hard: {} MiB", largest / MIB);
+}
+
 /// Another process holds the write lock for longer than one busy timeout lasts.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_write_of_another_process_is_waited_for() {

@@ -61,6 +61,13 @@ impl Config {
         self.generator.validate(&mut problems);
         self.documents.validate(&mut problems);
         self.telemetry.validate(&mut problems);
+        if self.engine.uses_nats() && self.database_url().starts_with("sqlite:") {
+            problems.push(Problem::new(
+                "engine.transport",
+                "is NATS, which carries messages between machines, and a SQLite database is on one machine only; \
+                 write local, or a postgres:// URL in database.url",
+            ));
+        }
         if self.is_open() && !self.auth.disabled {
             problems.push(Problem::new(
                 "http.listen",

@@ -1,7 +1,7 @@
 //! A bounded channel within the process. A message that is in it when the process dies is gone: its task is claimed from the table.
 
 use super::{Delivery, SendError, Transport};
-use crate::{domain::envelope::Envelope, store::outbox::Outgoing};
+use crate::{base::metrics, domain::envelope::Envelope, store::outbox::Outgoing};
 use futures::{FutureExt as _, future::BoxFuture};
 use tokio::sync::{Mutex, mpsc};
 
@@ -17,6 +17,8 @@ impl Local {
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
+        // It lives as long as the process.
+        metrics::TRANSPORT_UP.set(&[], 1.0);
         Self { sender, receiver: Mutex::new(receiver) }
     }
 }

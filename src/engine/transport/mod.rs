@@ -1,12 +1,14 @@
 //! The way messages go from the relay to the workers. A doorbell, not a store: whatever is lost in it is claimed straight from the table, so an implementation
 //! may lose and repeat messages, but it must never wait for work to be done and never hold a message back on purpose.
 
+pub mod jetstream;
 mod local;
 
+pub use jetstream::JetStream;
 pub use local::Local;
 
 use crate::{domain::envelope::Envelope, store::outbox::Outgoing};
-use futures::future::BoxFuture;
+use futures::{FutureExt as _, future::BoxFuture};
 use std::{fmt, sync::Arc, time::Duration};
 
 /// Carries messages.
@@ -23,8 +25,13 @@ pub trait Transport: Send + Sync + fmt::Debug + 'static {
     /// Sends; answers for each message, in order.
     fn send<'a>(&'a self, messages: &'a [Outgoing]) -> BoxFuture<'a, Vec<Result<(), SendError>>>;
 
-    /// Returns at least one message and at most `limit`, as soon as there is one.
+    /// Returns at least one message and at most `limit`, as soon as there is one. Dropped before that, it has taken nothing.
     fn receive(&self, limit: usize) -> BoxFuture<'_, Vec<Delivery>>;
+
+    /// Nothing will be received any more: what has come and was not asked for yet is put back.
+    fn close(&self) -> BoxFuture<'_, ()> {
+        std::future::ready(()).boxed()
+    }
 }
 
 /// Why a message was not sent.
@@ -42,7 +49,7 @@ pub enum SendError {
 pub trait Receipt: Send + Sync + fmt::Debug {
     /// The claim is in the database; the message has done its work.
     fn acknowledge(&self) -> BoxFuture<'_, ()>;
-    /// It could not be looked at; deliver it again after `delay`.
+    /// It could not be looked at; deliver it again after `delay`, and later each time.
     fn put_back(&self, delay: Duration) -> BoxFuture<'_, ()>;
 }
 

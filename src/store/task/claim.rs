@@ -7,21 +7,47 @@ use crate::{
         task::{Kind, Task},
         time::Timestamp,
     },
-    store::{IdList, Result, Sql, Tx, with_tx},
+    store::{IdList, Result, Sql, Tx, rows, with_tx},
 };
+use serde::Serialize;
 use uuid::Uuid;
 
 // Two kinds exist; one that this process has no executor for is left to a process that has.
-const DUE: Sql = Sql::same(
-    "SELECT id FROM task WHERE status = 'PENDING' AND next_attempt_us <= $1 AND (kind = $3 OR kind = $4) \
-     ORDER BY next_attempt_us, id LIMIT $2",
+macro_rules! due {
+    ($from:literal) => {
+        concat!(
+            "SELECT id, next_attempt_us FROM ",
+            $from,
+            " WHERE status = 'PENDING' AND next_attempt_us <= $1 AND (next_attempt_us, id) > ($5, $6) AND (kind = $3 OR kind = $4) \
+             ORDER BY next_attempt_us, id LIMIT $2"
+        )
+    };
+}
+// Left to itself SQLite takes the index of all statuses, and sorts everything that is PENDING at each look.
+const DUE: Sql = Sql::each(due!("task INDEXED BY task_due"), due!("task"));
+// The pluses keep SQLite from walking through everything that is PENDING for each task that is wanted. Locked in the order of ids on PostgreSQL, so that replicas which look at the same tasks wait for each other instead of deadlocking.
+const CLAIM: Sql = Sql::each(
+    concat!(
+        "UPDATE task SET status = 'IN_PROGRESS', claim_no = claim_no + 1, attempt_no = attempt_no + 1, \
+         lease_token = unhex(wanted.value ->> 'token'), lease_until_us = $2, worker_id = $3, started_us = COALESCE(started_us, $4), \
+         revision = revision + 1 FROM json_each($1) AS wanted \
+         WHERE task.id = unhex(wanted.value ->> 'task') AND +status = 'PENDING' AND +next_attempt_us <= $4 AND (kind = $5 OR kind = $6) \
+         RETURNING ",
+        columns!(),
+        ", lease_token"
+    ),
+    concat!(
+        "UPDATE task SET status = 'IN_PROGRESS', claim_no = claim_no + 1, attempt_no = attempt_no + 1, lease_token = wanted.token, \
+         lease_until_us = $2, worker_id = $3, started_us = COALESCE(started_us, $4), revision = revision + 1 \
+         FROM (SELECT rows.* FROM json_to_recordset(CAST($1 AS json)) AS rows (task uuid, token uuid) \
+           JOIN task AS due ON due.id = rows.task \
+           WHERE due.status = 'PENDING' AND due.next_attempt_us <= $4 AND (due.kind = $5 OR due.kind = $6) \
+           ORDER BY due.id FOR UPDATE OF due) AS wanted \
+         WHERE task.id = wanted.task AND task.status = 'PENDING' AND task.next_attempt_us <= $4 RETURNING ",
+        columns!(),
+        ", lease_token"
+    ),
 );
-const CLAIM: Sql = Sql::same(concat!(
-    "UPDATE task SET status = 'IN_PROGRESS', claim_no = claim_no + 1, attempt_no = attempt_no + 1, lease_token = $2, lease_until_us = $3, \
-     worker_id = $4, started_us = COALESCE(started_us, $5), revision = revision + 1 \
-     WHERE id = $1 AND status = 'PENDING' AND next_attempt_us <= $5 AND (kind = $6 OR kind = $7) RETURNING ",
-    columns!()
-));
 const HELD: Sql = Sql::each(
     concat!(
         "SELECT ",
@@ -43,13 +69,21 @@ const RENEW: Sql = Sql::each(
     "UPDATE task SET lease_until_us = $3 \
      WHERE id IN (SELECT unhex(value) FROM json_each($1)) AND lease_token IN (SELECT unhex(value) FROM json_each($2)) \
      AND status = 'IN_PROGRESS' RETURNING lease_token",
-    "UPDATE task SET lease_until_us = $3 WHERE id = ANY($1) AND lease_token = ANY($2) AND status = 'IN_PROGRESS' RETURNING lease_token",
+    "UPDATE task SET lease_until_us = $3 \
+     WHERE id IN (SELECT id FROM task WHERE id = ANY($1) AND lease_token = ANY($2) AND status = 'IN_PROGRESS' ORDER BY id FOR UPDATE) \
+     AND lease_token = ANY($2) AND status = 'IN_PROGRESS' RETURNING lease_token",
 );
 // Only what the rescue needs: a row with a damaged column must not stop the sweep for all others.
-const EXPIRED: Sql = Sql::same(
-    "SELECT id, lease_token, lease_until_us FROM task \
-     WHERE status = 'IN_PROGRESS' AND lease_until_us < $1 AND (lease_until_us, id) > ($2, $3) ORDER BY lease_until_us, id LIMIT $4",
-);
+macro_rules! expired {
+    ($from:literal) => {
+        concat!(
+            "SELECT id, lease_token, lease_until_us FROM ",
+            $from,
+            " WHERE status = 'IN_PROGRESS' AND lease_until_us < $1 AND (lease_until_us, id) > ($2, $3) ORDER BY lease_until_us, id LIMIT $4"
+        )
+    };
+}
+const EXPIRED: Sql = Sql::each(expired!("task INDEXED BY task_lease"), expired!("task"));
 
 pub const ALL: &[(&str, Sql)] = &[
     ("task::due", DUE),
@@ -60,10 +94,9 @@ pub const ALL: &[(&str, Sql)] = &[
     ("task::lock_expired", LOCK_EXPIRED),
 ];
 
-/// One claim: the token is made beforehand, so that a claim whose commit's outcome is unknown can be looked up.
-#[derive(Debug, Clone)]
+/// Who claims, and until when.
+#[derive(Debug, Clone, Copy)]
 pub struct Claim {
-    pub token: LeaseToken,
     pub now: Timestamp,
     pub until: Timestamp,
     pub worker_id: WorkerId,
@@ -79,32 +112,49 @@ pub struct Expired {
     pub until: Timestamp,
 }
 
-/// PENDING tasks that are due, longest due first. Nothing is locked: the claim itself is guarded.
-pub async fn due(tx: &mut Tx<'_>, now: Timestamp, kinds: [Kind; 2], limit: usize) -> Result<Vec<TaskId>> {
-    let rows: Vec<(Uuid,)> = with_tx!(tx, DUE, |connection, sql| sqlx::query_as::<_, (Uuid,)>(sql)
+/// A task that is due, and since when: the place from which the next look goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Due {
+    pub id: TaskId,
+    pub since: Timestamp,
+}
+
+/// PENDING tasks that are due, longest due first, after `after`. Nothing is locked: the claim itself is guarded.
+pub async fn due(tx: &mut Tx<'_>, now: Timestamp, after: Option<Due>, kinds: [Kind; 2], limit: usize) -> Result<Vec<Due>> {
+    let (after_us, after_id) = after.map_or((i64::MIN, Uuid::nil()), |due| (due.since.as_micros(), due.id.0));
+    let rows: Vec<(Uuid, i64)> = with_tx!(tx, DUE, |connection, sql| sqlx::query_as::<_, (Uuid, i64)>(sql)
         .bind(now.as_micros())
         .bind(i64::try_from(limit).unwrap_or(i64::MAX))
         .bind(kinds[0].as_str())
         .bind(kinds[1].as_str())
+        .bind(after_us)
+        .bind(after_id)
         .fetch_all(connection)
         .await)?;
-    Ok(rows.into_iter().map(|(id,)| TaskId(id)).collect())
+    Ok(rows.into_iter().map(|(id, since)| Due { id: TaskId(id), since: Timestamp::from_micros(since) }).collect())
 }
 
-/// Takes a task that is PENDING and due; `None`: somebody has it, it ended, or it is not due.
-pub async fn claim(tx: &mut Tx<'_>, id: TaskId, claim: &Claim) -> Result<Option<Task>> {
-    with_tx!(tx, CLAIM, |connection, sql| sqlx::query_as::<_, TaskRow>(sql)
-        .bind(id.0)
-        .bind(claim.token.0)
+/// Takes those tasks that are PENDING and due, each under its token; answers them with the token, in no order. The others somebody has, or they ended, or they
+/// are not due. The tokens are made beforehand, so that claims whose commit's outcome is unknown can be looked up.
+pub async fn claim(tx: &mut Tx<'_>, wanted: &[(TaskId, LeaseToken)], claim: &Claim) -> Result<Vec<(LeaseToken, Task)>> {
+    #[derive(Serialize)]
+    struct Row {
+        task: String,
+        token: String,
+    }
+    let list: Vec<Row> = wanted.iter().map(|(task, token)| Row { task: rows::hex(task.0), token: rows::hex(token.0) }).collect();
+    with_tx!(tx, CLAIM, |connection, sql| sqlx::query_as::<_, HeldRow>(sql)
+        .bind(rows::json(&list))
         .bind(claim.until.as_micros())
         .bind(claim.worker_id.0)
         .bind(claim.now.as_micros())
         .bind(claim.kinds[0].as_str())
         .bind(claim.kinds[1].as_str())
-        .fetch_optional(connection)
+        .fetch_all(connection)
         .await)?
-    .map(Task::try_from)
-    .transpose()
+    .into_iter()
+    .map(|row| Ok((LeaseToken(row.lease_token), row.task.try_into()?)))
+    .collect()
 }
 
 #[derive(sqlx::FromRow)]

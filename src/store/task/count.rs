@@ -5,7 +5,11 @@ use crate::{
     store::{Result, Sql, Tx, field::Fields, with_tx},
 };
 
-const PENDING: Sql = Sql::same("SELECT COUNT(*), MIN(next_attempt_us) FROM task WHERE status = 'PENDING'");
+// Over the index that holds the times; SQLite would read each row for them.
+const PENDING: Sql = Sql::each(
+    "SELECT COUNT(*), MIN(next_attempt_us) FROM task INDEXED BY task_due WHERE status = 'PENDING'",
+    "SELECT COUNT(*), MIN(next_attempt_us) FROM task WHERE status = 'PENDING'",
+);
 const IN_PROGRESS: Sql = Sql::same("SELECT COUNT(*) FROM task WHERE status = 'IN_PROGRESS'");
 const PENDING_EXCEEDS: Sql = Sql::same("SELECT COUNT(*) FROM (SELECT 1 FROM task WHERE status = 'PENDING' LIMIT $1) AS bounded");
 const FINISHED: Sql = Sql::same("SELECT status, COUNT(*) FROM task WHERE status IN ('COMPLETED', 'FAILED', 'CANCELLED') GROUP BY status");

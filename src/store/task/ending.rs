@@ -8,20 +8,37 @@ use crate::{
         task::{Phase, Progress, Status, Task},
         time::Timestamp,
     },
-    store::{Result, Sql, Tx, with_tx},
+    store::{Result, Sql, Tx, rows, with_tx},
 };
+use serde::Serialize;
 
 const PROGRESS: Sql = Sql::same(
     "UPDATE task SET phase = $3, steps_done = $4, steps_known = $5, revision = revision + 1 \
      WHERE id = $1 AND lease_token = $2 AND status = 'IN_PROGRESS'",
 );
-const END: Sql = Sql::same(concat!(
-    "UPDATE task SET status = $3, lease_token = NULL, lease_until_us = NULL, worker_id = NULL, last_error = $4, failure = $5, \
-     phase = COALESCE($6, phase), steps_done = COALESCE($7, steps_done), steps_known = COALESCE($8, steps_known), \
-     finished_us = $9, revision = revision + 1 \
-     WHERE id = $1 AND lease_token = $2 AND status = 'IN_PROGRESS' RETURNING ",
-    columns!()
-));
+// The plus keeps SQLite from walking through everything that is IN_PROGRESS for each end. Locked in the order of ids on PostgreSQL: who renews or claims many takes them in that order, too, and nobody deadlocks.
+const END: Sql = Sql::each(
+    concat!(
+        "UPDATE task SET status = ended.value ->> 'became', lease_token = NULL, lease_until_us = NULL, worker_id = NULL, \
+         last_error = ended.value ->> 'message', failure = ended.value ->> 'failed', phase = COALESCE(ended.value ->> 'reached', phase), \
+         steps_done = COALESCE(ended.value ->> 'done', steps_done), steps_known = COALESCE(ended.value ->> 'known', steps_known), \
+         finished_us = ended.value ->> 'at', revision = revision + 1 FROM json_each($1) AS ended \
+         WHERE task.id = unhex(ended.value ->> 'task') AND task.lease_token = unhex(ended.value ->> 'token') AND +status = 'IN_PROGRESS' \
+         RETURNING ",
+        columns!()
+    ),
+    concat!(
+        "UPDATE task SET status = ended.became, lease_token = NULL, lease_until_us = NULL, worker_id = NULL, last_error = ended.message, \
+         failure = ended.failed, phase = COALESCE(ended.reached, task.phase), steps_done = COALESCE(ended.done, task.steps_done), \
+         steps_known = COALESCE(ended.known, task.steps_known), finished_us = ended.at, revision = revision + 1 \
+         FROM (SELECT rows.* FROM json_to_recordset(CAST($1 AS json)) \
+           AS rows (task uuid, token uuid, became text, message text, failed text, reached text, done bigint, known bigint, at bigint) \
+           JOIN task AS held ON held.id = rows.task AND held.lease_token = rows.token AND held.status = 'IN_PROGRESS' \
+           ORDER BY held.id FOR UPDATE OF held) AS ended \
+         WHERE task.id = ended.task AND task.lease_token = ended.token AND task.status = 'IN_PROGRESS' RETURNING ",
+        columns!()
+    ),
+);
 const SET_PROTOCOL: Sql = Sql::same("UPDATE task SET protocol_id = $2 WHERE id = $1 AND status = 'COMPLETED'");
 const PUT_BACK: Sql = Sql::same(concat!(
     "UPDATE task SET status = 'PENDING', lease_token = NULL, lease_until_us = NULL, worker_id = NULL, attempt_no = attempt_no - $3, \
@@ -51,14 +68,17 @@ pub const ALL: &[(&str, Sql)] = &[
     ("task::replay", REPLAY),
 ];
 
-/// A terminal status and why.
+/// A terminal status for the task that is held under `token`, and why.
 #[derive(Debug, Clone)]
 pub struct Ending {
+    pub id: TaskId,
+    pub token: LeaseToken,
     pub status: Status,
     /// None for a completed task.
     pub failure: Option<Failure>,
     /// How far the attempt came, if it said so.
     pub reached: Option<(Phase, Progress)>,
+    pub at: Timestamp,
 }
 
 /// Back into the queue.
@@ -98,24 +118,31 @@ pub async fn progress(tx: &mut Tx<'_>, id: TaskId, token: LeaseToken, phase: Pha
     Ok(rows == 1)
 }
 
-/// Ends a task that is held under `token`; `None`: it is not.
-pub async fn end(tx: &mut Tx<'_>, id: TaskId, token: LeaseToken, ending: &Ending, now: Timestamp) -> Result<Option<Task>> {
-    let (last_error, failure) = stored(ending.failure.as_ref());
-    let (phase, done, known) = reached_columns(ending.reached);
-    with_tx!(tx, END, |connection, sql| sqlx::query_as::<_, TaskRow>(sql)
-        .bind(id.0)
-        .bind(token.0)
-        .bind(ending.status.as_str())
-        .bind(last_error)
-        .bind(failure)
-        .bind(phase)
-        .bind(done)
-        .bind(known)
-        .bind(now.as_micros())
-        .fetch_optional(connection)
-        .await)?
-    .map(Task::try_from)
-    .transpose()
+/// Ends tasks; answers those that were still held under their tokens, in no order. Of the others nothing was written.
+pub async fn end(tx: &mut Tx<'_>, endings: &[Ending]) -> Result<Vec<Task>> {
+    #[derive(Serialize)]
+    struct Row<'a> {
+        task: String,
+        token: String,
+        became: &'static str,
+        message: Option<&'a str>,
+        failed: Option<String>,
+        reached: Option<&'static str>,
+        done: Option<i64>,
+        known: Option<i64>,
+        at: i64,
+    }
+    fn row(ending: &Ending) -> Row<'_> {
+        let (message, failed) = stored(ending.failure.as_ref());
+        let (reached, done, known) = reached_columns(ending.reached);
+        let (task, token) = (rows::hex(ending.id.0), rows::hex(ending.token.0));
+        Row { task, token, became: ending.status.as_str(), message, failed, reached, done, known, at: ending.at.as_micros() }
+    }
+    let list: Vec<Row<'_>> = endings.iter().map(row).collect();
+    with_tx!(tx, END, |connection, sql| sqlx::query_as::<_, TaskRow>(sql).bind(rows::json(&list)).fetch_all(connection).await)?
+        .into_iter()
+        .map(Task::try_from)
+        .collect()
 }
 
 /// Notes the protocol that a task made, in the transaction that completed it.

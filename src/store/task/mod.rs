@@ -9,7 +9,7 @@ pub mod list;
 pub mod row;
 pub mod submit;
 
-pub use claim::{Claim, Expired, claim, due, expired, held, lock_expired, renew};
+pub use claim::{Claim, Due, Expired, claim, due, expired, held, lock_expired, renew};
 pub use count::{Active, active, finished, pending_exceeds};
 pub use ending::{Ending, PutBack, cancel, end, progress, put_back, replay, set_protocol};
 pub use list::{TaskFilter, list};

@@ -89,6 +89,16 @@ pub fn stalling(head: &'static str) -> Body {
     Body::from_stream(head.chain(futures::stream::pending()))
 }
 
+/// A body that comes when the gate opens.
+pub fn gated(mut gate: tokio::sync::watch::Receiver<bool>, text: String) -> Response {
+    let body = async move {
+        // A gate that is gone is open.
+        let _ = gate.wait_for(|open| *open).await;
+        Ok::<_, std::io::Error>(text)
+    };
+    answer(200, Body::from_stream(futures::stream::once(body)))
+}
+
 /// An answer with this status and body.
 pub fn answer(status: u16, body: impl Into<Body>) -> Response {
     Response::builder().status(status).body(body.into()).expect("a plain answer")

@@ -4,6 +4,8 @@ pub mod agenda_server;
 pub mod agendas;
 pub mod breaking_proxy;
 pub mod databases;
+#[allow(dead_code, reason = "a kit: not every test needs every tool")]
+pub mod nats;
 pub mod nginx;
 pub mod postgres;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]

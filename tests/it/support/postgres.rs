@@ -27,7 +27,7 @@ pub fn shared() -> &'static str {
         let port = match port.parse() {
             Ok(port) if TcpStream::connect(("127.0.0.1", port)).is_ok() => port,
             _ => {
-                let cluster = Cluster::start_in(folder.join("cluster"));
+                let cluster = Cluster::start_in(folder.join("cluster"), false);
                 watch(runner, &cluster, &folder);
                 let port = cluster.port;
                 std::mem::forget(cluster); // the watchdog's from now on
@@ -46,6 +46,8 @@ pub fn shared() -> &'static str {
 pub struct Cluster {
     folder: PathBuf,
     bin: PathBuf,
+    /// Whether what it has committed survives a power cut.
+    durable: bool,
     pub port: u16,
 }
 
@@ -54,7 +56,17 @@ impl Cluster {
     pub fn start() -> Self {
         let folder = tempfile::Builder::new().prefix("protocol-bridge-cluster-").tempdir().expect("a folder").keep();
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("our own folder");
-        let cluster = Self::start_in(folder.join("cluster"));
+        let cluster = Self::start_in(folder.join("cluster"), false);
+        watch(std::process::id(), &cluster, &folder);
+        cluster
+    }
+
+    /// One that survives a power cut, for measurements.
+    #[allow(dead_code, reason = "for the benches, which share this kit")]
+    pub fn durable() -> Self {
+        let folder = tempfile::Builder::new().prefix("protocol-bridge-cluster-").tempdir().expect("a folder").keep();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("our own folder");
+        let cluster = Self::start_in(folder.join("cluster"), true);
         watch(std::process::id(), &cluster, &folder);
         cluster
     }
@@ -63,14 +75,14 @@ impl Cluster {
         format!("postgres://postgres@127.0.0.1:{}", self.port)
     }
 
-    fn start_in(folder: PathBuf) -> Self {
+    fn start_in(folder: PathBuf, durable: bool) -> Self {
         let bin = installed();
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a folder for the cluster");
         if let Some((user, group)) = server_user() {
             std::os::unix::fs::chown(&folder, Some(user), Some(group)).expect("root may give folders away");
         }
-        let mut cluster = Self { folder, bin, port: 0 };
+        let mut cluster = Self { folder, bin, durable, port: 0 };
         let data = cluster.data();
         cluster.run("initdb", &["-D", &data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"]);
         // A port found free may be taken by the time the server asks for it.
@@ -94,13 +106,13 @@ impl Cluster {
     }
 
     fn try_start_server(&self) -> bool {
-        // Without fsync: what is tested here is not whether PostgreSQL survives a power cut. Connections for all tests of a run at once.
-        let options = format!(
-            "-p {} -k {} -c listen_addresses=127.0.0.1 -c fsync=off -c full_page_writes=off -c synchronous_commit=off \
-             -c max_connections=400 -c shared_buffers=48MB -c max_wal_size=256MB",
-            self.port,
-            self.folder.display()
-        );
+        // Tests go without fsync: whether PostgreSQL survives a power cut is not what they ask. Connections for all tests of a run at once.
+        let kind = if self.durable {
+            "-c shared_buffers=256MB -c max_wal_size=1GB"
+        } else {
+            "-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c max_connections=400 -c shared_buffers=48MB -c max_wal_size=256MB"
+        };
+        let options = format!("-p {} -k {} -c listen_addresses=127.0.0.1 {kind}", self.port, self.folder.display());
         let log = self.folder.join("log");
         let log = log.to_str().expect("a UTF-8 path");
         self.command("pg_ctl", &["-D", &self.data(), "-l", log, "-o", &options, "-w", "-t", "60", "start"])

@@ -99,6 +99,11 @@ impl Process {
         self.events("listening").first().and_then(|line| line["address"].as_str()?.parse().ok())
     }
 
+    /// The operating system's number for it.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Everything logged until now.
     pub fn log(&self) -> String {
         self.log.lock().expect("no writer panics").join("\n")
@@ -125,6 +130,15 @@ impl Process {
 
     pub fn interrupt(&self) {
         self.signal(Signal::INT);
+    }
+
+    /// It stays there and does nothing, as on a machine that is paused.
+    pub fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    pub fn go_on(&self) {
+        self.signal(Signal::CONT);
     }
 
     fn signal(&self, signal: Signal) {

@@ -1,0 +1,201 @@
+//! The connection, and whether messages can go over it: connected, and stream and consumer as they should be.
+//!
+//! The client reconnects for ever. One loop looks after every connect, and whenever a send or a pull found something wrong; until its look went well the link
+//! is down and nobody uses it.
+
+use super::setup::{self, Error, Names};
+use crate::base::{
+    chain::chain,
+    clock::{Clock, Monotonic},
+    config::{NatsLogin, NatsServers},
+    metrics,
+    shutdown::Shutdown,
+};
+use async_nats::{
+    Client, ConnectOptions, Event,
+    connection::State,
+    jetstream::{Context, consumer::PullConsumer, context::ContextBuilder},
+};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::sync::{Notify, watch};
+
+/// How long NATS may take to answer, an acknowledgement of a send included: shorter than a relay's claim on the rows it sends.
+const ANSWER: Duration = Duration::from_secs(3);
+/// How long the start waits for NATS before it goes on without.
+const AT_START: Duration = Duration::from_secs(3);
+/// A connection on which nothing comes back is given up after two of these.
+const PING: Duration = Duration::from_secs(5);
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// While it is away this is said so often.
+const SAY_AGAIN: Duration = Duration::from_mins(1);
+
+/// The link while it is up; a new one after every look that went well, so that who holds an old one knows.
+#[derive(Debug)]
+pub(super) struct Up {
+    pub(super) consumer: PullConsumer,
+}
+
+pub(super) struct Link {
+    pub(super) client: Client,
+    pub(super) context: Context,
+    pub(super) names: Names,
+    pub(super) clock: Clock,
+    signals: Arc<Signals>,
+}
+
+/// What the client's events reach.
+struct Signals {
+    up: watch::Sender<Option<Arc<Up>>>,
+    look: Notify,
+    /// The client's last complaint.
+    complaint: Mutex<Option<String>>,
+}
+
+impl Signals {
+    fn note(&self, event: &Event) {
+        match event {
+            Event::Connected => self.look.notify_one(),
+            Event::Disconnected | Event::Closed => self.down(),
+            Event::ServerError(_) | Event::ClientError(_) => {
+                *self.complaint.lock().unwrap_or_else(PoisonError::into_inner) = Some(event.to_string());
+            }
+            Event::LameDuckMode | Event::Draining | Event::SlowConsumer(_) => {}
+        }
+    }
+
+    fn down(&self) {
+        metrics::TRANSPORT_UP.set(&[], 0.0);
+        self.up.send_replace(None);
+        self.look.notify_one();
+    }
+
+    fn complaint(&self) -> String {
+        self.complaint.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_else(|| "no connection yet".to_owned())
+    }
+}
+
+impl Link {
+    /// Connects and looks. A NATS that is away is no error: the link is down until it is there.
+    ///
+    /// # Errors
+    /// When NATS is there and what is in it cannot be used.
+    pub(super) async fn connect(servers: &NatsServers, prefix: &str, clock: Clock) -> Result<Self, Error> {
+        let signals = Arc::new(Signals { up: watch::Sender::new(None), look: Notify::new(), complaint: Mutex::default() });
+        metrics::TRANSPORT_UP.set(&[], 0.0);
+        let noted = Arc::clone(&signals);
+        let options = ConnectOptions::new()
+            .name("protocol-bridge")
+            .retry_on_initial_connect()
+            .connection_timeout(ANSWER)
+            .request_timeout(Some(ANSWER))
+            .ping_interval(PING)
+            .reconnect_delay_callback(|tries| {
+                let doublings = u32::try_from(tries.saturating_sub(1)).unwrap_or(u32::MAX).min(10);
+                if tries <= 1 { Duration::ZERO } else { (FIRST_WAIT / 2).saturating_mul(2_u32.pow(doublings)).min(LONGEST_WAIT) }
+            })
+            .event_callback(move |event| {
+                noted.note(&event);
+                std::future::ready(())
+            });
+        let options = match servers.login.clone() {
+            None => options,
+            Some(NatsLogin::Token(token)) => options.token(token.expose().to_owned()),
+            Some(NatsLogin::Password { user, password }) => options.user_and_password(user, password.expose().to_owned()),
+        };
+        let client = options.connect(servers.servers.as_slice()).await.map_err(|error| Error::Address(chain(&error)))?;
+        let context = ContextBuilder::new().timeout(ANSWER).build(client.clone());
+        let link = Self { client, context, names: Names::new(prefix), clock, signals };
+        tokio::select! {
+            () = link.signals.look.notified() => match link.look().await {
+                Err(error @ (Error::Unfit { .. } | Error::Address(_))) => return Err(error),
+                Err(error) => tracing::warn!(%error, "starting without NATS; tasks are taken from the database until it is there"),
+                Ok(()) => {}
+            },
+            () = link.clock.sleep(AT_START) => {
+                tracing::warn!(error = link.signals.complaint(), "starting without NATS; tasks are taken from the database until it is there");
+            }
+        }
+        Ok(link)
+    }
+
+    /// Keeps it up for as long as new work is taken.
+    pub(super) fn keep_up(self: &Arc<Self>, shutdown: &Shutdown) {
+        let (link, soft) = (Arc::clone(self), shutdown.soft().clone());
+        shutdown.spawn("nats", async move {
+            tokio::select! {
+                () = link.run() => {}
+                () = soft.cancelled() => {}
+            }
+        });
+    }
+
+    async fn run(&self) {
+        let mut wait = FIRST_WAIT;
+        let mut said: Option<Monotonic> = None;
+        loop {
+            if self.is_up() {
+                if let Some(since) = said.take() {
+                    tracing::info!(away = ?self.clock.monotonic().since(since), "NATS is there again");
+                }
+                self.signals.look.notified().await;
+            }
+            match self.look().await {
+                Ok(()) => wait = FIRST_WAIT,
+                Err(error) => {
+                    let now = self.clock.monotonic();
+                    if said.is_none_or(|at| now.since(at) >= SAY_AGAIN) {
+                        said = Some(now);
+                        tracing::warn!(%error, "NATS cannot be used; tasks are taken from the database until it can");
+                    }
+                    tokio::select! {
+                        () = self.clock.sleep(wait) => wait = (wait * 2).min(LONGEST_WAIT),
+                        () = self.signals.look.notified() => {}
+                    }
+                }
+            }
+        }
+    }
+
+    async fn look(&self) -> Result<(), Error> {
+        if self.client.connection_state() != State::Connected {
+            return Err(Error::Away(self.signals.complaint()));
+        }
+        let consumer = setup::ensure(&self.context, &self.names).await?;
+        self.signals.up.send_replace(Some(Arc::new(Up { consumer })));
+        metrics::TRANSPORT_UP.set(&[], 1.0);
+        Ok(())
+    }
+
+    /// A send or a pull went wrong in a way that a healthy link does not know: nobody uses it until it was looked at. What went wrong with an older one was
+    /// looked at already.
+    pub(super) fn doubt(&self, up: &Arc<Up>, reason: &str) {
+        let doubted = self.signals.up.send_if_modified(|current| {
+            let same = current.as_ref().is_some_and(|current| Arc::ptr_eq(current, up));
+            if same {
+                *current = None;
+            }
+            same
+        });
+        if doubted {
+            tracing::debug!(reason, "NATS is looked at");
+            self.signals.down();
+        }
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.current().is_some()
+    }
+
+    pub(super) fn current(&self) -> Option<Arc<Up>> {
+        self.signals.up.borrow().clone()
+    }
+
+    /// Follows it.
+    pub(super) fn watch(&self) -> watch::Receiver<Option<Arc<Up>>> {
+        self.signals.up.subscribe()
+    }
+}
