@@ -31,7 +31,7 @@ done
 
 status=0
 (cd "$folder" && "$tools/bin/st" --config-file "$OLDPWD/scripts/schemathesis.toml" run "http://$address/openapi.json" \
-    --checks all --max-examples 200 --seed 1 --generation-deterministic --no-color "$@") || status=$?
+    --checks all --max-response-time 60 --max-examples 200 --seed 1 --generation-deterministic --no-color "$@") || status=$?
 kill -0 $service 2>/dev/null || { echo "the program died" >&2; tail -n 20 "$folder/log" >&2; status=1; }
 if grep -m 5 '"level":"ERROR"' "$folder/log" >&2; then echo "the log has errors (above)" >&2; status=1; fi
 exit $status

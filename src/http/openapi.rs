@@ -86,9 +86,23 @@ fn complete() -> Value {
             *summary = summary.as_str().unwrap_or_default().replace('`', "").into();
         }
     }
+    sharpen(&mut document);
     openapi_problems::add(&mut document);
     document["paths"]["/task"]["post"]["callbacks"] = callbacks();
     document
+}
+
+/// What the annotations cannot say: unknown fields are refused, and an empty query parameter counts as left out.
+fn sharpen(document: &mut Value) {
+    for name in ["TaskRequest", "GenericTaskRequest", "ReplayRequest"] {
+        document["components"]["schemas"][name]["additionalProperties"] = false.into();
+    }
+    let parameters = operations(document).filter_map(|operation| operation.get_mut("parameters").and_then(Value::as_array_mut)).flatten();
+    for parameter in parameters.filter(|parameter| parameter["in"] == "query" && parameter["required"] == false) {
+        let schema = parameter["schema"].take();
+        let is_time = schema["format"] == "date-time";
+        parameter["schema"] = if is_time { json!({ "anyOf": [schema, { "type": "string", "maxLength": 0 }] }) } else { schema };
+    }
 }
 
 fn operations(document: &mut Value) -> impl Iterator<Item = &mut Value> {

@@ -17,7 +17,7 @@ use axum::{Json, extract::State};
     tag = "agendas",
     operation_id = "listAgendas",
     params(
-        ("cursor" = Option<String>, Query, description = "The last page's nextCursor.", pattern = "^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$"),
+        ("cursor" = Option<String>, Query, description = "The last page's nextCursor.", pattern = "^([A-Za-z0-9][A-Za-z0-9._~-]{0,127})?$"),
         ("limit" = Option<u32>, Query, description = "1 to 200, 50 if left out.", minimum = 1, maximum = 200),
     ),
     responses(

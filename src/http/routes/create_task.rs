@@ -26,7 +26,7 @@ pub struct GenericTaskRequest {
     /// `protocol` or `demo`; left out: `protocol` if the payload has `agendaId`, else `demo`.
     #[schema(value_type = Option<String>, pattern = "^(protocol|demo)$")]
     pub kind: Option<Kind>,
-    /// An object, or a string that holds one.
+    /// An object, or a string that holds one. A protocol task's holds `agendaId`; a demo task's may hold the whole numbers `failUntilAttempt` and `sleepMs`.
     #[schema(value_type = Object)]
     pub payload: Value,
     /// Not before this time; with an offset.

@@ -19,10 +19,10 @@ use std::str::FromStr;
     tag = "operation",
     operation_id = "listDeadLetters",
     params(
-        ("reason" = Option<String>, Query, description = "A code of the failure catalogue."),
-        ("agendaId" = Option<String>, Query, description = "The agenda.", pattern = "^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$"),
+        ("reason" = Option<String>, Query, description = "A code of the failure catalogue.", pattern = "^(agenda-not-found|agenda-not-ready|agenda-invalid|agenda-keeps-changing|agenda-too-large|agenda-source-unavailable|report-unavailable|render-failed|render-limit|storage-unavailable|deadline-exceeded|worker-lost|cancelled|internal)?$"),
+        ("agendaId" = Option<String>, Query, description = "The agenda.", pattern = "^([A-Za-z0-9][A-Za-z0-9._~-]{0,127})?$"),
         ("open" = Option<bool>, Query, description = "true: only those that were not replayed."),
-        ("cursor" = Option<String>, Query, description = "The last page's nextCursor.", pattern = "^[A-Za-z0-9_-]{32}$"),
+        ("cursor" = Option<String>, Query, description = "The last page's nextCursor.", pattern = "^([A-Za-z0-9_-]{32})?$"),
         ("limit" = Option<u32>, Query, description = "1 to 200, 50 if left out.", minimum = 1, maximum = 200),
     ),
     responses(

@@ -23,13 +23,13 @@ use axum::{Json, extract::State};
     tag = "operation",
     operation_id = "listTasks",
     params(
-        ("status" = Option<String>, Query, description = "How they stand.", pattern = "^(PENDING|IN_PROGRESS|COMPLETED|FAILED|CANCELLED)$"),
-        ("kind" = Option<String>, Query, description = "What they do.", pattern = "^(protocol|demo)$"),
-        ("agendaId" = Option<String>, Query, description = "The agenda.", pattern = "^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$"),
+        ("status" = Option<String>, Query, description = "How they stand.", pattern = "^(PENDING|IN_PROGRESS|COMPLETED|FAILED|CANCELLED)?$"),
+        ("kind" = Option<String>, Query, description = "What they do.", pattern = "^(protocol|demo)?$"),
+        ("agendaId" = Option<String>, Query, description = "The agenda.", pattern = "^([A-Za-z0-9][A-Za-z0-9._~-]{0,127})?$"),
         ("caller" = Option<String>, Query, description = "Who submitted."),
         ("from" = Option<String>, Query, description = "Created at this time or later; with an offset.", format = DateTime, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$"),
         ("to" = Option<String>, Query, description = "Created before this time; with an offset.", format = DateTime, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$"),
-        ("cursor" = Option<String>, Query, description = "The last page's nextCursor.", pattern = "^[A-Za-z0-9_-]{32}$"),
+        ("cursor" = Option<String>, Query, description = "The last page's nextCursor.", pattern = "^([A-Za-z0-9_-]{32})?$"),
         ("limit" = Option<u32>, Query, description = "1 to 200, 50 if left out.", minimum = 1, maximum = 200),
     ),
     responses(

@@ -21,7 +21,7 @@ use axum::{Extension, Json, extract::State};
     operation_id = "listProtocolsOfAgenda",
     params(
         ("agendaId" = String, Query, description = "The agenda.", pattern = "^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$", example = "42"),
-        ("cursor" = Option<String>, Query, description = "The last page's nextCursor.", pattern = "^[0-9]{1,9}$"),
+        ("cursor" = Option<String>, Query, description = "The last page's nextCursor.", pattern = "^([0-9]{1,9})?$"),
         ("limit" = Option<u32>, Query, description = "1 to 200, 50 if left out.", minimum = 1, maximum = 200),
     ),
     responses(
