@@ -3,6 +3,7 @@
 # Debian package, a file or program that shows it is there, purpose.
 DEBIAN_PACKAGES="
 postgresql|/usr/lib/postgresql/*/bin/initdb|every test that touches the database runs on PostgreSQL too, on a cluster of its own
+pgbouncer|/usr/sbin/pgbouncer|stands between the service and PostgreSQL and gives every transaction another session
 nats-server|nats-server|carries messages between processes, with JetStream; is killed, purged and frozen
 nginx|nginx|stands between caller and service, as proxies do, and gives up first
 poppler-utils|pdftotext|reads the PDFs that were made: text, fonts, attachments

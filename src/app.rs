@@ -4,20 +4,24 @@
 //! End: announce (still serving, `/readyz` red), then stop taking work and let what runs finish within its grace, then close the database. A crash anywhere is
 //! what leases and the rescuer are for.
 
+mod belonging;
 mod gauges;
 mod signals;
 mod start_error;
 
+pub use belonging::Stranger;
 pub use start_error::StartError;
 
+use crate::base::limits; // goes with v1
 use crate::bridge::{self, Bridge}; // goes with v1
 use crate::{
     base::{
         build::{COMMIT, VERSION},
         clock::Clock,
         config::{Config, Migrate, NatsServers, Toggle},
+        disk::FreeSpace,
         entropy::Entropy,
-        limits, metrics,
+        metrics,
         shutdown::Shutdown,
         tls,
     },
@@ -40,8 +44,10 @@ use tokio_util::sync::CancellationToken;
 /// How long things may take to stop once they have been told to stop at once, and how long a drain may run over its graces.
 const LAST_WAIT: Duration = Duration::from_secs(3);
 
+// goes with v1: begin
 /// Open files that are not for calls which wait: the database, the agenda source, documents, and everyone who asks how a task stands.
-const RESERVED_FILES: u64 = 256; // goes with v1
+const RESERVED_FILES: u64 = 256;
+// goes with v1: end
 
 /// The running service.
 pub struct App {
@@ -103,30 +109,32 @@ impl App {
         let db = open_database(&config, config.database.migrate == Migrate::Auto, &clock, &entropy).await?;
         let shutdown = Shutdown::new();
         let documents = DocumentStore::open(&config.documents, &config.data_dir)?;
+        belonging::check(&documents, &db, &clock, &entropy).await?;
         let renderer = Arc::new(InProcessRenderer::new(Some(config.generator.renderers).filter(|renderers| *renderers > 0)));
         let generator = Generator::new(&config, db.clone(), clock.clone(), entropy.clone(), documents.clone(), renderer)
             .map_err(StartError::Generator)?;
         Orphans::new(db.clone(), documents, clock.clone(), entropy.clone()).start(&shutdown);
         let callers = Callers::new(&config).map_err(StartError::Callers)?;
+        let disk = FreeSpace::new(config.data_dir.clone(), config.engine.min_free_space.as_u64());
         let transport = transport(&config, &clock, &shutdown).await?;
         let engine = Engine::start(
             Parts {
                 config: config.engine.clone(),
                 poll_interval: config.legacy.poll_interval,
                 grace: config.shutdown.grace,
-                lease_store: (db.dialect() == Dialect::Postgres)
-                    .then(|| Options { max_connections: 2, ..options(&config, false, &clock, &entropy) }),
+                lease_store: (db.dialect() == Dialect::Postgres).then(|| lease_store(options(&config, false, &clock, &entropy))),
                 db: db.clone(),
                 transport,
                 clock: clock.clone(),
                 entropy: entropy.clone(),
                 executors: executors(&config, &db, &generator),
+                disk: Some(disk.clone()),
             },
             &shutdown,
         );
         let ledger = Ledger::new(db.clone(), clock.clone(), callers.clone(), config.legacy.quiet_period);
         ledger.start(&shutdown);
-        Gauges::new(db.clone(), clock.clone(), config.data_dir.clone()).start(&shutdown);
+        Gauges::new(db.clone(), clock.clone(), disk).start(&shutdown);
         // goes with v1: begin
         let bridge = Bridge::new(bridge::Parts {
             config: config.legacy.clone(),
@@ -311,14 +319,38 @@ pub async fn open_database(config: &Config, migrate: bool, clock: &Clock, entrop
     Db::open(options(config, migrate, clock, entropy)).await.map_err(StartError::Database)
 }
 
+/// An engine none of whose loops run: for commands that change something in the database and leave the work to those who serve.
+#[must_use]
+pub fn engine_at_rest(config: &Config, db: &Db, clock: &Clock, entropy: &Entropy) -> Engine {
+    let parts = Parts {
+        config: config.engine.clone(),
+        poll_interval: config.legacy.poll_interval,
+        grace: Duration::ZERO,
+        db: db.clone(),
+        lease_store: None,
+        transport: Arc::new(Local::new(1)),
+        clock: clock.clone(),
+        entropy: entropy.clone(),
+        executors: HashMap::new(),
+        disk: None,
+    };
+    Engine::by_hand(parts, &Shutdown::new()).0
+}
+
 fn options(config: &Config, migrate: bool, clock: &Clock, entropy: &Entropy) -> Options {
     Options {
         url: config.database_url(),
+        listen_url: Some(config.database.listen_url.expose().to_owned()).filter(|url| !url.is_empty()),
         max_connections: config.database.max_connections,
         migrate,
         clock: clock.clone(),
         entropy: entropy.clone(),
     }
+}
+
+/// Lease renewals take the direct way, past any pooler: they must wait for nobody.
+fn lease_store(options: Options) -> Options {
+    Options { url: options.listen_url.unwrap_or(options.url), listen_url: None, max_connections: 2, ..options }
 }
 
 async fn transport(config: &Config, clock: &Clock, shutdown: &Shutdown) -> Result<Arc<dyn Transport>, StartError> {

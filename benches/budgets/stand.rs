@@ -58,6 +58,7 @@ fn parts(database: &TestDatabase, db: &Db, executor: Arc<dyn TaskExecutor>) -> P
         clock: Clock::system(),
         entropy: Entropy::system(),
         executors: HashMap::from([(Kind::Demo, executor)]),
+        disk: None,
         config,
     }
 }

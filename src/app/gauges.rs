@@ -1,27 +1,25 @@
 //! Gauges about the process and its machine, refreshed by one loop.
 
 use crate::{
-    base::{clock::Clock, metrics, shutdown::Shutdown},
-    store::{Db, Dialect},
+    base::{clock::Clock, disk::FreeSpace, metrics, shutdown::Shutdown},
+    store::Db,
 };
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 const REFRESH: Duration = Duration::from_secs(5);
 
 pub(super) struct Gauges {
     db: Db,
     clock: Clock,
-    data_dir: PathBuf,
+    disk: FreeSpace,
 }
 
 impl Gauges {
-    pub(super) fn new(db: Db, clock: Clock, data_dir: PathBuf) -> Self {
-        Self { db, clock, data_dir }
+    pub(super) fn new(db: Db, clock: Clock, disk: FreeSpace) -> Self {
+        Self { db, clock, disk }
     }
 
     pub(super) fn start(self, shutdown: &Shutdown) {
-        // On SQLite there is one process, so every hint arrives; on PostgreSQL nothing listens yet and the poll is all there is.
-        metrics::WAKEUP_LISTENER_UP.set(&[], if self.db.dialect() == Dialect::Sqlite { 1.0 } else { 0.0 });
         self.tick();
         let soft = shutdown.soft().clone();
         shutdown.spawn("process gauges", async move {
@@ -36,10 +34,9 @@ impl Gauges {
 
     fn tick(&self) {
         metrics::DB_POOL_IN_USE.set(&[], f64::from(self.db.in_use()));
-        match rustix::fs::statvfs(&self.data_dir) {
+        if let Some(free) = self.disk.bytes() {
             #[expect(clippy::cast_precision_loss, reason = "nobody needs a disk's free space to the byte")]
-            Ok(disk) => metrics::DISK_FREE.set(&[], (disk.f_bavail * disk.f_frsize) as f64),
-            Err(error) => tracing::debug!(error = &error as &dyn std::error::Error, "free space cannot be read"),
+            metrics::DISK_FREE.set(&[], free as f64);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Why the service does not start, in words for who started it.
 
+use super::belonging::Stranger;
 use crate::{engine::transport::jetstream, generator::documents, store};
 use std::{io, net::SocketAddr, path::PathBuf};
 
@@ -17,6 +18,8 @@ pub enum StartError {
     Transport(#[from] jetstream::Error),
     #[error("the document store cannot be opened")]
     Documents(#[from] documents::StoreError),
+    #[error(transparent)]
+    Strangers(#[from] Stranger),
     #[error("the generator cannot be set up: {0}")]
     Generator(String),
     #[error("the callers cannot be set up: {0}")]

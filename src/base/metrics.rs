@@ -107,6 +107,8 @@ pub const TRANSACTIONS: &[&str] = &[
     "audit",
     "claim_look_up",
     "dead_letters",
+    "dismiss_dead_letter",
+    "document_store",
     "due_tasks",
     "expired_leases",
     "find_newest_protocol",
@@ -114,7 +116,9 @@ pub const TRANSACTIONS: &[&str] = &[
     "find_steps",
     "gauges",
     "messages",
+    "pause",
     "relay_back_off",
+    "schema",
     "task",
     "tasks",
     "touch_steps",
@@ -157,6 +161,7 @@ pub static GENERATOR_PHASE: Histogram = histogram(
 pub static LEASES_LOST: Counter =
     counter("leases_lost_total", &[], "Attempts stopped because their lease was lost or could not be renewed.");
 pub static TASKS_RESCUED: Counter = counter("tasks_rescued_total", &[], "Tasks taken back from workers whose lease ran out.");
+pub static ENGINE_PAUSED: Gauge = gauge("engine_paused", &[], "1 while an operator has paused claiming; the same on every replica.");
 pub static DEAD_LETTERS: Gauge = gauge("dead_letters", &[REASON], "Open dead letters by reason.");
 pub static OUTBOX_UNPUBLISHED: Gauge = gauge("outbox_unpublished", &[], "Messages due and not yet handed to the transport.");
 pub static OUTBOX_OLDEST: Gauge = gauge("outbox_oldest_unpublished_age_seconds", &[], "How long the longest due message has waited.");
@@ -208,6 +213,7 @@ static GAUGES: &[&Gauge] = &[
     &LEGACY_WAITERS,
     &TASKS,
     &TASK_OLDEST_RUNNABLE,
+    &ENGINE_PAUSED,
     &DEAD_LETTERS,
     &OUTBOX_UNPUBLISHED,
     &OUTBOX_OLDEST,

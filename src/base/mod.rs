@@ -1,10 +1,11 @@
-//! Floor 1: what every part stands on: clock, entropy, configuration, metrics, telemetry, shutdown.
+//! Floor 1: what every part stands on: clock, entropy, configuration, free space, metrics, telemetry, shutdown.
 
 pub mod build;
 mod carried;
 pub mod chain;
 pub mod clock;
 pub mod config;
+pub mod disk;
 pub mod entropy;
 pub mod jq;
 pub mod limits;

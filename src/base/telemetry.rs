@@ -23,10 +23,13 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
+/// The NATS client tells every try to connect, and every session of a PostgreSQL server that stops says so; what matters of it we say ourselves. A configured
+/// filter that names them overrides this.
+const QUIET: &str = "async_nats=warn,sqlx::postgres::notice=error";
+
 /// Installs the process's subscriber; a second call changes nothing.
 pub fn install(config: &Telemetry) {
-    // The NATS client tells every try to connect at INFO; what matters of it we say ourselves. A filter that names it overrides this.
-    let filter: EnvFilter = format!("async_nats=warn,{}", config.log).parse().unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter: EnvFilter = format!("{QUIET},{}", config.log).parse().unwrap_or_else(|_| EnvFilter::new("info"));
     let json = match config.format {
         LogFormat::Auto => !io::stderr().is_terminal(),
         LogFormat::Text => false,

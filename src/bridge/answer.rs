@@ -8,6 +8,7 @@ use crate::{
         task::Task,
         time::Timestamp,
     },
+    engine::Overload,
     store::{self, Db},
 };
 use std::time::Duration;
@@ -47,8 +48,8 @@ pub enum Gone {
 /// Why a call came to nothing.
 #[derive(Debug)]
 pub enum Refusal {
-    /// Too many tasks wait already.
-    Overloaded,
+    /// Nothing new is accepted for now.
+    Overloaded(Overload),
     /// The database did not answer in time.
     TooSlow(Option<TaskId>),
     Store(store::Error, Option<TaskId>),

@@ -154,7 +154,7 @@ impl Bridge {
 
         let submitted = match Box::pin(self.within(patience, engine.submit(submission(call), Some(effect(call, record))))).await {
             Some(Ok(submitted)) => submitted,
-            Some(Err(SubmitError::Overloaded)) => return Box::pin(refuse(record, Refusal::Overloaded)).await,
+            Some(Err(SubmitError::Overloaded(why))) => return Box::pin(refuse(record, Refusal::Overloaded(why))).await,
             Some(Err(SubmitError::Store(error))) => return Box::pin(refuse(record, Refusal::Store(error, None))).await,
             // A v1 call carries no key.
             Some(Err(SubmitError::KeyReused)) => unreachable!("the bridge submits without an idempotency key"),

@@ -96,6 +96,7 @@ fn sample() -> Protocol {
 mod tests {
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "the signature of a shape")]
     fn shape(protocol: Protocol) -> Vec<u8> {
         serde_json::json!({ "number": protocol.number, "documents": protocol.documents.len() }).to_string().into_bytes()
     }

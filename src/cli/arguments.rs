@@ -1,12 +1,16 @@
 //! The arguments, and the configuration that they lead to.
 
 use super::{Exit, exit, output};
-use crate::base::{
-    build::{COMMIT, VERSION},
-    config::{self, Loaded, Role, Sources},
+use crate::{
+    base::{
+        build::{COMMIT, VERSION},
+        config::{self, Loaded, Role, Sources},
+    },
+    domain::{failure::FailureCode, ids::AgendaId, task::Phase, time::Timestamp},
 };
 use clap::{Args, Parser, Subcommand};
 use std::{env, path::PathBuf, sync::LazyLock};
+use uuid::Uuid;
 
 static VERSION_LINE: LazyLock<String> = LazyLock::new(|| format!("{VERSION} ({COMMIT})"));
 
@@ -30,6 +34,8 @@ pub(super) enum Command {
     Migrate,
     /// Say what is wrong with the configuration, or "ok".
     CheckConfig,
+    /// Put failed tasks back into the queue; works on the database, whether or not a server runs.
+    Replay(Replay),
     /// Callers' keys.
     #[command(subcommand)]
     Keys(Keys),
@@ -81,6 +87,45 @@ pub(super) struct Generate {
     pub output: Vec<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true).multiple(true).args(["id", "reason", "agenda", "from", "to", "all"]))]
+pub(super) struct Replay {
+    /// A dead letter, or a task that failed.
+    #[arg(value_name = "ID", conflicts_with_all = ["reason", "agenda", "from", "to", "all", "dry_run"])]
+    pub id: Option<Uuid>,
+    /// Only those with this reason, such as agenda-source-unavailable.
+    #[arg(long, value_name = "CODE", value_parser = reason)]
+    pub reason: Option<FailureCode>,
+    /// Only those of this agenda.
+    #[arg(long, value_name = "AGENDA")]
+    pub agenda: Option<AgendaId>,
+    /// Only those that failed at this time or later, such as 2026-11-30T12:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<Timestamp>,
+    /// Only those that failed before this time.
+    #[arg(long, value_name = "TIME")]
+    pub to: Option<Timestamp>,
+    /// Everything that is open.
+    #[arg(long, conflicts_with_all = ["reason", "agenda", "from", "to"])]
+    pub all: bool,
+    /// Only count.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Forget what this phase and the later ones did: COLLECT, CHECK, MERGE or PUBLISH.
+    #[arg(long, value_name = "PHASE")]
+    pub from_phase: Option<Phase>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn reason(text: &str) -> Result<FailureCode, String> {
+    FailureCode::ALL.into_iter().find(|code| code.as_str() == text).ok_or_else(|| {
+        let known: Vec<&str> = FailureCode::ALL.iter().map(|code| code.as_str()).collect();
+        format!("there is no such reason; there are {}", known.join(", "))
+    })
+}
+
 impl Settings {
     /// The configuration, or its problems printed.
     pub(super) fn load(&self) -> Result<Loaded, Exit> {
@@ -114,5 +159,19 @@ mod tests {
         assert_eq!(arguments.settings.data_dir.as_deref(), Some("x"));
         let Some(Command::Generate(generate)) = arguments.command else { panic!("generate was asked for") };
         assert_eq!(generate.output.len(), 2);
+    }
+
+    #[test]
+    fn a_replay_names_what_it_wants() {
+        let parse =
+            |arguments: &str| Arguments::try_parse_from(["protocol-bridge", "replay"].into_iter().chain(arguments.split_whitespace()));
+        let id = "0198c0de-0000-7000-8000-000000000000";
+        for good in [id, "--all", "--all --dry-run", "--reason internal --agenda 42 --from-phase MERGE --json", "--to 2026-11-30T12:00:00Z"]
+        {
+            assert!(parse(good).is_ok(), "{good}: {:?}", parse(good).err());
+        }
+        for bad in ["", "x", "--dry-run", "--from-phase MERGE", "--reason made-up", "--all --reason internal", &format!("{id} --all")] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
     }
 }

@@ -9,10 +9,13 @@ pub(super) enum Exit {
     Usage = 2,
     /// The agenda is unknown, not ready, contradictory or too large: nothing is wrong with the program or its surroundings.
     AgendaRefused = 3,
+    /// A replay left something where it was, and said why.
+    NotReplayed = 4,
 }
 
 pub(super) const HELP: &str = "Exit codes:
   0  done
   1  failed: something in the surroundings (a taken port, the database, the agenda source, the disk)
   2  wrong arguments or configuration
-  3  the agenda was refused: unknown, not ready, contradictory or too large";
+  3  the agenda was refused: unknown, not ready, contradictory or too large
+  4  a replay left something where it was, and said why";

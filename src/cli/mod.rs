@@ -1,6 +1,7 @@
 //! The command line: the only part that prints.
 //!
-//! What was asked for goes to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 wrong arguments or configuration, 3 the agenda was refused.
+//! What was asked for goes to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 wrong arguments or configuration, 3 the agenda was refused,
+//! 4 something was not replayed.
 
 mod arguments;
 mod check_config;
@@ -10,6 +11,7 @@ mod keys;
 mod migrate;
 mod output;
 mod progress;
+mod replay;
 mod serve;
 
 use arguments::{Arguments, Command, Keys};
@@ -26,6 +28,7 @@ pub fn run() -> ExitCode {
         Some(Command::Generate(generate)) => generate::run(&arguments.settings, generate),
         Some(Command::Migrate) => migrate::run(&arguments.settings),
         Some(Command::CheckConfig) => check_config::run(&arguments.settings),
+        Some(Command::Replay(replay)) => replay::run(&arguments.settings, replay),
         Some(Command::Keys(Keys::New(key))) => keys::new(key),
     };
     exit.into()

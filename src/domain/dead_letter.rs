@@ -18,4 +18,6 @@ pub struct DeadLetter {
     pub phase: Option<Phase>,
     pub failed_at: Timestamp,
     pub replayed_at: Option<Timestamp>,
+    /// Somebody closed it without a replay; its task stays FAILED.
+    pub dismissed_at: Option<Timestamp>,
 }

@@ -1,6 +1,7 @@
 //! Floor 0: values and rules, no I/O. Everything here is pure, so every rule can be tested without a database or a clock.
 
 pub mod agenda;
+pub mod audit;
 pub mod caller;
 pub mod cursor;
 pub mod dead_letter;

@@ -1,5 +1,5 @@
 //! Cancelling, at every state: a guarded write that races with the finish, and whichever commits first stands. The executor is stopped at once if it runs in
-//! this process; elsewhere its next guarded write tells it.
+//! this process; elsewhere its next guarded write tells it. The audit entry commits with the cancel.
 
 use super::{
     core::Core,
@@ -9,26 +9,29 @@ use super::{
 };
 use crate::{
     domain::{
+        audit::{Action, Author},
         failure::{Failure, FailureCode},
         ids::TaskId,
         task::{AttemptOutcome, Status},
     },
-    store::{self, task},
+    store::{self, audit, task},
 };
 use futures::FutureExt as _;
 use std::sync::Arc;
 
-pub(super) async fn cancel(core: &Core, id: TaskId) -> store::Result<Cancelled> {
+pub(super) async fn cancel(core: &Core, id: TaskId, author: &Author) -> store::Result<Cancelled> {
     let now = core.clock.now();
     let ids = TerminalIds::make(core, now);
     let failure = Arc::new(Failure::new(FailureCode::Cancelled, "The task was cancelled."));
+    let entry = core.audit_entry(author, Action::TaskCancel, &id, None, now);
     let work = store::work(move |tx| {
-        let failure = Arc::clone(&failure);
+        let (failure, entry) = (Arc::clone(&failure), Arc::clone(&entry));
         async move {
             match task::cancel(tx, id, &failure, now).await? {
                 Some(task) => {
                     let closed = Closed { task: &task, ids, outcome: AttemptOutcome::Cancelled, documents: None, at: now };
                     finish::close_tasks(tx, &[closed]).await?;
+                    audit::append(tx, &entry).await?;
                     Ok(Cancelled::Now(task))
                 }
                 None => Ok(match task::find(tx, id).await? {

@@ -6,6 +6,7 @@
 use super::{
     core::{Core, is_permanent},
     outage::Outage,
+    pause,
 };
 use crate::{
     base::{clock::Monotonic, metrics},
@@ -48,6 +49,8 @@ pub(super) enum Taken {
     Duplicate,
     /// Somebody has it, it ended, or it is not due: nothing to do.
     Refused,
+    /// Claiming is paused: its message, if one asked for it, is not taken.
+    Paused,
     /// Its row cannot be read or written; it was left alone.
     Broken,
 }
@@ -97,11 +100,25 @@ async fn claim_together(core: &Core, name: &'static str, kinds: [Kind; 2], wante
         let tries = Arc::clone(&tries);
         store::work(move |tx| {
             let tries = Arc::clone(&tries);
-            async move { claim_all(tx, &tries, &claim).await }.boxed()
+            async move {
+                // Before anything is written: a message that comes during a pause is still to be taken after it.
+                match pause::look(tx).await? {
+                    Some(paused) => Ok(Claims::Paused(paused)),
+                    None => claim_all(tx, &tries, &claim).await.map(Claims::Tried),
+                }
+            }
+            .boxed()
         })
     };
     let answers = match core.db.transaction(name, work).await {
-        Ok(answers) => answers,
+        Ok(Claims::Tried(answers)) => {
+            core.pause.note(None);
+            answers
+        }
+        Ok(Claims::Paused(paused)) => {
+            core.pause.note(Some(paused));
+            return Ok(vec![Taken::Paused; wanted.len()]);
+        }
         Err(error) if is_permanent(&error) => return Err(error),
         Err(error) => look_up(core, &tries, expires, error).await?,
     };
@@ -122,6 +139,13 @@ async fn claim_together(core: &Core, name: &'static str, kinds: [Kind; 2], wante
         }
     });
     Ok(taken.collect())
+}
+
+/// What the transaction came to.
+enum Claims {
+    Paused(pause::Paused),
+    /// In the order of the tries.
+    Tried(Vec<Answer>),
 }
 
 #[derive(Debug, Clone)]
@@ -165,10 +189,10 @@ async fn look_up(core: &Core, tries: &Arc<[Try]>, expires: Monotonic, cause: sto
     let mut outage = Outage::default();
     let mut wait = outage.note(core, "claiming", &cause);
     loop {
-        let tokens: Arc<[LeaseToken]> = tries.iter().map(|one| one.token).collect();
+        let leases: Arc<[_]> = tries.iter().map(|one| (one.wanted.task_id, one.token)).collect();
         let work = store::work(move |tx| {
-            let tokens = Arc::clone(&tokens);
-            async move { task::held(tx, &tokens).await }.boxed()
+            let leases = Arc::clone(&leases);
+            async move { task::held(tx, &leases).await }.boxed()
         });
         match core.db.read("claim_look_up", work).await {
             Ok(held) if held.is_empty() => return Err(cause),

@@ -6,6 +6,7 @@ use super::{
     claim::{self, Claimed, Taken, Wanted},
     core::Core,
     outage::Outage,
+    pause,
     transport::Delivery,
     worker,
 };
@@ -64,6 +65,9 @@ impl Consumer {
         let mut look_at = core.clock.monotonic() + IDLE;
         let mut looked_for_overdue = core.clock.monotonic();
         loop {
+            if !pause::over(core).await {
+                return;
+            }
             let Some(first) = self.permit().await else { return };
             let now = core.clock.monotonic();
             let done = if now.since(looked_for_overdue) >= OVERDUE {
@@ -138,6 +142,12 @@ impl Consumer {
             .map(|delivery| Wanted { task_id: delivery.envelope.task_id, message_id: Some(delivery.envelope.message_id) })
             .collect();
         match claim::claim(&self.core, "claim_message", &wanted).await {
+            Ok(taken) if taken.iter().any(|taken| matches!(taken, Taken::Paused)) => {
+                for delivery in &deliveries {
+                    delivery.put_back(pause::LOOK).await;
+                }
+                Ok(0)
+            }
             Ok(taken) => {
                 let started = self.start(taken, &mut permits);
                 for delivery in &deliveries {

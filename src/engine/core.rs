@@ -1,13 +1,18 @@
 //! What every part of the engine shares: configuration, database, clock, executors, and the places where the parts meet.
 
-use super::{Hub, TaskExecutor, endings::Endings, leases::Leases, relay::Handover, transport::Transport};
+use super::{
+    Hub, TaskExecutor, endings::Endings, leases::Leases, others::Others, outage::Complaints, pause::Pause, relay::Handover,
+    transport::Transport,
+};
 use crate::{
-    base::{clock::Clock, config, entropy::Entropy, shutdown::Shutdown},
+    base::{clock::Clock, config, disk::FreeSpace, entropy::Entropy, shutdown::Shutdown},
     domain::{
+        audit::{Action, Author, Entry},
         failure::Failure,
         ids::{TaskId, WorkerId},
         retry::RetryPolicy,
         task::{Kind, Task},
+        time::Timestamp,
     },
     store::{self, Db},
 };
@@ -39,6 +44,8 @@ pub struct Parts {
     pub clock: Clock,
     pub entropy: Entropy,
     pub executors: HashMap<Kind, Arc<dyn TaskExecutor>>,
+    /// Below its floor nothing new is accepted, so that what runs has room to finish; `None`: nobody looks.
+    pub disk: Option<FreeSpace>,
 }
 
 impl fmt::Debug for Parts {
@@ -47,7 +54,8 @@ impl fmt::Debug for Parts {
     }
 }
 
-/// How many tasks wait, roughly: the last count plus what was accepted here since.
+/// How many tasks wait, roughly: the last count plus what was accepted here since. Other replicas accept, too, and attempts return to the queue, so the table is
+/// counted some way before this reaches the limit.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     counted: AtomicU64,
@@ -64,11 +72,15 @@ impl Pending {
         self.since.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether a look at the table is worth its cost: below the limit by this estimate, nobody counts.
+    /// Whether a look at the table is worth its cost: well below the limit by this estimate, nobody counts.
     pub(super) fn may_exceed(&self, limit: u64) -> bool {
-        self.counted.load(Ordering::Relaxed).saturating_add(self.since.load(Ordering::Relaxed)) >= limit
+        let estimate = self.counted.load(Ordering::Relaxed).saturating_add(self.since.load(Ordering::Relaxed));
+        estimate.saturating_add((limit / 10).max(CHEAP_TO_COUNT)) >= limit
     }
 }
+
+/// So many rows are counted for every submission without anybody noticing.
+const CHEAP_TO_COUNT: u64 = 1000;
 
 pub(super) struct Core {
     pub(super) config: config::Engine,
@@ -79,11 +91,15 @@ pub(super) struct Core {
     pub(super) executors: HashMap<Kind, Arc<dyn TaskExecutor>>,
     pub(super) transport: Arc<dyn Transport>,
     pub(super) handover: Handover,
+    pub(super) others: Others,
+    pub(super) complaints: Complaints,
     pub(super) leases: Leases,
     pub(super) endings: Endings,
     pub(super) hub: Hub,
     pub(super) permits: Arc<Semaphore>,
     pub(super) pending: Pending,
+    pub(super) pause: Pause,
+    pub(super) disk: Option<FreeSpace>,
     pub(super) shutdown: Shutdown,
     pub(super) worker_id: WorkerId,
     /// The loop that ended the process, if one did.
@@ -107,6 +123,18 @@ impl Core {
         duration + duration.mul_f64((share * self.entropy.fraction()).clamp(0.0, 1.0))
     }
 
+    /// The entry of the audit log that commits with a change made by hand.
+    pub(super) fn audit_entry(
+        &self,
+        author: &Author,
+        action: Action,
+        object: &dyn fmt::Display,
+        detail: Option<String>,
+        now: Timestamp,
+    ) -> Arc<Entry> {
+        Arc::new(Entry { id: self.entropy.id(now), at: now, author: author.clone(), action, object: object.to_string(), detail })
+    }
+
     /// Returns when the process drains and nothing is left to be done in it: no attempt runs, and nobody waits.
     pub(super) async fn drained(&self) {
         self.shutdown.soft().cancelled().await;
@@ -115,7 +143,7 @@ impl Core {
         }
     }
 
-    /// Tells everyone in this process who waits for the task; after the commit.
+    /// Tells everyone who waits for the task; after the commit.
     pub(super) fn tell(&self, task: &Task) {
         self.hub.tell(task);
     }

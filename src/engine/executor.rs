@@ -138,6 +138,7 @@ impl Run {
         if self.cancelled().is_cancelled() {
             return Err(Stop);
         }
+        let new_phase = self.is_new(phase);
         if !self.lease.note_progress(phase, progress, self.core.clock.monotonic(), PROGRESS_EVERY) {
             return Ok(());
         }
@@ -145,7 +146,7 @@ impl Run {
         let work = store::work(move |tx| async move { task::progress(tx, id, token, phase, progress).await }.boxed());
         match self.core.db.transaction("progress", work).await {
             Ok(true) => {
-                self.core.hub.changed(id);
+                self.announce(new_phase);
                 Ok(())
             }
             Ok(false) => self.lost(),
@@ -160,16 +161,13 @@ impl Run {
     /// Stores finished steps together with the progress, in one transaction under the lease.
     ///
     /// # Errors
-    /// [`Stop`] when the lease is gone. A database that is away is retried until the lease has run out.
+    /// [`Stop`] when the lease is gone, or what was finished can never be stored: the task has failed then. A database that is away is waited for.
     pub async fn checkpoint(&self, phase: Phase, progress: Progress, steps: Vec<Step>) -> Result<(), Stop> {
         let (id, token) = (self.task.id, self.lease.token);
         let steps: Arc<[Step]> = steps.into();
-        let mut outage = Outage::default();
+        let new_phase = self.is_new(phase);
         self.lease.note_progress(phase, progress, self.core.clock.monotonic(), Duration::ZERO);
-        loop {
-            if self.cancelled().is_cancelled() || self.core.clock.monotonic() >= self.lease.expires() {
-                return Err(Stop);
-            }
+        let store = || {
             let now = self.core.clock.now();
             let steps = Arc::clone(&steps);
             let work = store::work(move |tx| {
@@ -185,27 +183,55 @@ impl Run {
                 }
                 .boxed()
             });
-            match self.core.db.transaction("checkpoint", work).await {
-                Ok(true) => {
-                    self.core.hub.changed(id);
-                    return Ok(());
-                }
-                Ok(false) => return self.lost(),
-                Err(error) if is_permanent(&error) => {
-                    // It would fail for ever; without the checkpoint the attempt must not go on as if it were stored.
-                    tracing::error!(taskId = %id, %error, cause = ?error, "a checkpoint cannot be stored");
-                    self.lease.stop(StopReason::LeaseLost);
-                    return Err(Stop);
-                }
-                Err(error) => {
-                    let wait = outage.note(&self.core, "storing a checkpoint", &error);
+            self.core.db.transaction("checkpoint", work)
+        };
+        match self.patiently("storing a checkpoint", store).await? {
+            Ok(true) => {
+                self.announce(new_phase);
+                Ok(())
+            }
+            Ok(false) => self.lost(),
+            Err(error) => {
+                // It would fail for ever, in every attempt; without the checkpoint this one must not go on as if it were stored.
+                tracing::error!(taskId = %id, %error, cause = ?error, "a checkpoint cannot be stored");
+                self.lease.stop(StopReason::Unstorable);
+                Err(Stop)
+            }
+        }
+    }
+
+    /// Asks the database, again and again while it is away, until the lease has run out. Only for what may be asked, or done, more than once.
+    ///
+    /// # Errors
+    /// [`Stop`] when the lease is gone or has run out; inside, what asking again does not mend.
+    pub async fn patiently<T, F>(&self, what: &'static str, ask: impl Fn() -> F) -> Result<store::Result<T>, Stop>
+    where
+        F: Future<Output = store::Result<T>>,
+    {
+        let mut outage = Outage::default();
+        loop {
+            if self.cancelled().is_cancelled() || self.core.clock.monotonic() >= self.lease.expires() {
+                return Err(Stop);
+            }
+            match ask().await {
+                Err(error) if !is_permanent(&error) => {
+                    let wait = outage.note(&self.core, what, &error);
                     tokio::select! {
                         () = self.core.clock.sleep(wait) => {}
                         () = self.cancelled().cancelled() => return Err(Stop),
                     }
                 }
+                answer => return Ok(answer),
             }
         }
+    }
+
+    fn is_new(&self, phase: Phase) -> bool {
+        self.lease.reached().is_none_or(|(reached, _)| reached != phase)
+    }
+
+    fn announce(&self, new_phase: bool) {
+        if new_phase { self.core.hub.phase_changed(self.task.id) } else { self.core.hub.changed(self.task.id) }
     }
 
     fn lost(&self) -> Result<(), Stop> {

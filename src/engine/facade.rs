@@ -4,13 +4,18 @@ use super::{
     Hub, Submission, SubmitError, Submitted, cancel,
     consumer::Consumer,
     core::{Core, Parts, Pending},
+    dismiss,
     endings::Endings,
     gauges::Gauges,
     janitor::Janitor,
     keeper::Keeper,
     leases::Leases,
+    listener::Listener,
+    others::Others,
+    outage::Complaints,
+    pause::{self, Pause},
     relay::{Handover, Relay},
-    replay,
+    replay, replay_many,
     rescuer::Rescuer,
     submit,
     supervisor::supervise,
@@ -19,12 +24,13 @@ use super::{
 use crate::{
     base::shutdown::Shutdown,
     domain::{
+        audit::{Author, Entry},
         cursor::{Cursor, Page},
         dead_letter::DeadLetter,
         ids::{DeadLetterId, TaskId, WorkerId},
         task::{Attempt, Kind, Phase, Task},
     },
-    store::{self, Tx, attempt, checkpoint, dead_letter, outbox, task},
+    store::{self, Tx, attempt, audit, checkpoint, dead_letter, outbox, task},
 };
 use futures::{FutureExt as _, future::BoxFuture};
 use std::{
@@ -33,7 +39,12 @@ use std::{
 };
 use tokio::sync::{Semaphore, mpsc};
 
-pub use crate::store::{checkpoint::Checkpoint, dead_letter::DeadLetterFilter, outbox::Message, task::TaskFilter};
+pub use super::{
+    dismiss::Dismissed,
+    pause::Paused,
+    replay_many::{ReplayMany, ReplayedMany, Skipped},
+};
+pub use crate::store::{audit::AuditFilter, checkpoint::Checkpoint, dead_letter::DeadLetterFilter, outbox::Message, task::TaskFilter};
 
 /// What commits together with a submission (the bridge's ledger), given the task that it led to.
 pub type SubmitEffect = Arc<dyn for<'t> Fn(&'t mut Tx<'_>, &Submitted) -> BoxFuture<'t, store::Result<()>> + Send + Sync>;
@@ -93,6 +104,7 @@ impl Engine {
             Some(options) => spawn(&core, "lease keeper", move |core| Keeper::run_apart(core, options.clone())),
             None => spawn(&core, "lease keeper", |core| Keeper::shared(core).run()),
         }
+        spawn(&core, "listener", |core| Listener::new(core).run());
         spawn(&core, "timekeeper", |core| Timekeeper::new(core).run());
         spawn(&core, "rescuer", |core| Rescuer::new(core).run());
         spawn(&core, "completion hub", |core| core.hub.clone().run(core.shutdown.clone()));
@@ -103,10 +115,12 @@ impl Engine {
 
     /// Everything made, nothing running.
     pub(super) fn at_rest(parts: Parts, shutdown: &Shutdown) -> (Self, Arc<Core>, mpsc::Receiver<outbox::Outgoing>) {
-        let (handover, handed) = Handover::new();
+        let others = Others::default();
+        let (handover, handed) = Handover::new(others.clone());
+        let complaints = Complaints::new(parts.clock.clone());
         let worker_id: WorkerId = parts.entropy.id(parts.clock.now());
         let core = Core {
-            hub: Hub::new(parts.db.clone(), parts.clock.clone(), parts.poll_interval),
+            hub: Hub::new(parts.db.clone(), parts.clock.clone(), parts.poll_interval, others.clone(), complaints.clone()),
             permits: Arc::new(Semaphore::new(parts.config.max_running)),
             config: parts.config,
             grace: parts.grace,
@@ -116,9 +130,13 @@ impl Engine {
             executors: parts.executors,
             transport: parts.transport,
             handover,
+            others,
+            complaints,
             leases: Leases::default(),
             endings: Endings::default(),
             pending: Pending::default(),
+            pause: Pause::default(),
+            disk: parts.disk,
             shutdown: shutdown.clone(),
             worker_id,
             failed: OnceLock::new(),
@@ -200,8 +218,8 @@ impl Engine {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub async fn cancel(&self, id: TaskId) -> store::Result<Cancelled> {
-        cancel::cancel(&self.0, id).await
+    pub async fn cancel(&self, id: TaskId, author: &Author) -> store::Result<Cancelled> {
+        cancel::cancel(&self.0, id, author).await
     }
 
     /// Newest first.
@@ -221,8 +239,59 @@ impl Engine {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub async fn replay(&self, id: DeadLetterId, from_phase: Option<Phase>) -> store::Result<Replayed> {
-        replay::replay(&self.0, id, from_phase).await
+    pub async fn replay(&self, id: DeadLetterId, from_phase: Option<Phase>, author: &Author) -> store::Result<Replayed> {
+        replay::replay(&self.0, id, from_phase, author).await
+    }
+
+    /// Replays the open dead letters that match, newest first and one by one; bounded, with a place to go on from.
+    ///
+    /// # Errors
+    /// When the store cannot be used; what was replayed until then is replayed, and asking again goes on with the rest.
+    pub async fn replay_many(&self, ask: &ReplayMany, author: &Author) -> store::Result<ReplayedMany> {
+        replay_many::replay_many(&self.0, ask, author).await
+    }
+
+    /// Closes a dead letter without a replay; its task stays FAILED.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn dismiss(&self, id: DeadLetterId, author: &Author) -> store::Result<Dismissed> {
+        dismiss::dismiss(&self.0, id, author).await
+    }
+
+    /// Stops claiming on every replica, now and over restarts, until [`Engine::resume`]; what runs goes on. Answers since when it is so.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn pause(&self, author: &Author) -> store::Result<Paused> {
+        pause::pause(&self.0, author).await
+    }
+
+    /// Claiming goes on.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn resume(&self, author: &Author) -> store::Result<()> {
+        pause::resume(&self.0, author).await
+    }
+
+    /// Whether claiming is paused, as this process knows: it looks every few seconds.
+    #[must_use]
+    pub fn paused(&self) -> Option<Paused> {
+        self.0.pause.state()
+    }
+
+    /// What was done by hand, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn audit(&self, filter: AuditFilter, cursor: Option<Cursor>, limit: usize) -> store::Result<Page<Entry>> {
+        let work = store::work(move |tx| {
+            let filter = filter.clone();
+            async move { audit::list(tx, &filter, cursor, limit + 1).await }.boxed()
+        });
+        let entries = self.0.db.read("audit", work).await?;
+        Ok(Page::from_rows(entries, limit, |entry| Cursor { at: entry.at, id: entry.id.0 }))
     }
 
     #[must_use]

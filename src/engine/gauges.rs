@@ -1,7 +1,7 @@
 //! Gauges that come from the database, refreshed by one loop: `/metrics` never asks the database. Active rows are counted every few seconds over their own
 //! indexes, finished ones once a minute.
 
-use super::core::Core;
+use super::{core::Core, pause};
 use crate::{
     base::{clock::Monotonic, metrics},
     domain::{failure::FailureCode, task::Status},
@@ -23,19 +23,14 @@ impl Gauges {
     }
 
     pub(super) async fn run(self) {
-        let mut outage = super::outage::Outage::default();
         let mut finished_at: Option<Monotonic> = None;
         loop {
             let now = self.core.clock.monotonic();
             let count_finished = finished_at.is_none_or(|at| now.since(at) >= COUNT_FINISHED);
             match self.tick(count_finished).await {
-                Ok(()) => {
-                    outage.over();
-                    if count_finished {
-                        finished_at = Some(now);
-                    }
-                }
-                Err(error) => outage.log(&self.core.clock, "gauges", &error),
+                Ok(()) if count_finished => finished_at = Some(now),
+                Ok(()) => {}
+                Err(error) => self.core.complaints.log("gauges", &error),
             }
             tokio::select! {
                 () = self.core.clock.sleep(self.core.jittered(REFRESH, 0.2)) => {}
@@ -56,11 +51,13 @@ impl Gauges {
                 let unpublished = outbox::unpublished(tx, now).await?;
                 let letters = dead_letter::open_by_reason(tx).await?;
                 let finished = if count_finished { Some(task::finished(tx).await?) } else { None };
-                Ok((active, unpublished, letters, finished))
+                let paused = pause::look(tx).await?;
+                Ok((active, unpublished, letters, finished, paused))
             }
             .boxed()
         });
-        let (active, (unpublished, oldest), letters, finished) = self.core.db.read("gauges", work).await?;
+        let (active, (unpublished, oldest), letters, finished, paused) = self.core.db.read("gauges", work).await?;
+        self.core.pause.note(paused);
         self.core.pending.count(active.pending);
         metrics::TASKS.set(&[Status::Pending.as_str()], approximate(active.pending));
         metrics::TASKS.set(&[Status::InProgress.as_str()], approximate(active.in_progress));

@@ -4,7 +4,8 @@
 //! database connection. Dropping the future removes the waiter and nothing else. A crash loses the waiters with their connections, never a task.
 
 use super::{
-    outage::Outage,
+    others::Others,
+    outage::Complaints,
     waiting::{Seen, WaitFor, Waited},
 };
 use crate::{
@@ -26,6 +27,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Asks for a look within this time share one query.
 const COALESCE: Duration = Duration::from_millis(5);
+/// A look at everything because of a hint is followed by a rest of so many times what it took, so that hints, however many, use a part of one connection.
+const REST: u32 = 4;
 /// How long the last look before a deadline may wait for the shared query before it asks by itself.
 const LAST_LOOK: Duration = Duration::from_millis(150);
 
@@ -38,6 +41,8 @@ struct Inner {
     db: Db,
     clock: Clock,
     poll_interval: Duration,
+    others: Others,
+    complaints: Complaints,
     waiting: Mutex<Waiting>,
     asked: Notify,
     draining: CancellationToken,
@@ -48,6 +53,8 @@ struct Waiting {
     slots: HashMap<TaskId, Slot>,
     /// Ids that somebody wants looked at before the next poll.
     early: HashSet<TaskId>,
+    /// Another process says that something has changed.
+    hinted: bool,
     /// Looks begun so far: a look that began after a waiter asked answers that waiter.
     looks: u64,
     waiters: usize,
@@ -62,11 +69,13 @@ struct Slot {
 }
 
 impl Hub {
-    pub(super) fn new(db: Db, clock: Clock, poll_interval: Duration) -> Self {
+    pub(super) fn new(db: Db, clock: Clock, poll_interval: Duration, others: Others, complaints: Complaints) -> Self {
         Self(Arc::new(Inner {
             db,
             clock,
             poll_interval,
+            others,
+            complaints,
             waiting: Mutex::default(),
             asked: Notify::new(),
             draining: CancellationToken::new(),
@@ -106,14 +115,31 @@ impl Hub {
         self.0.asked.notify_one();
     }
 
-    /// Everyone who waits for this task sees it as it is now. Called after the commit.
+    /// Everyone who waits for this task sees it as it is now, and other processes are asked to look. Called after the commit.
     pub(super) fn tell(&self, task: &Task) {
+        self.0.others.changed();
         if let Some(slot) = self.waiting().slots.get(&task.id) {
             slot.seen.send_if_modified(|seen| seen.take(task));
         }
     }
 
-    /// The task has changed, but has not ended: worth a look if somebody waits for more than its end.
+    /// Another process says that tasks have changed: whatever is waited for here is looked at soon.
+    pub(super) fn hinted(&self) {
+        let mut waiting = self.waiting();
+        if !waiting.slots.is_empty() {
+            waiting.hinted = true;
+            drop(waiting);
+            self.0.asked.notify_one();
+        }
+    }
+
+    /// The task is in another phase, which those who wait for a change here and in other processes are to see.
+    pub(super) fn phase_changed(&self, id: TaskId) {
+        self.changed(id);
+        self.0.others.changed();
+    }
+
+    /// The task has changed, but has not ended: worth a look if somebody in this process waits for more than its end.
     pub(super) fn changed(&self, id: TaskId) {
         let watched = self.waiting().slots.get(&id).is_some_and(|slot| slot.watchers > 0);
         if watched {
@@ -123,9 +149,9 @@ impl Hub {
 
     /// Polls while somebody waits; ends when the process drains and nobody does any more.
     pub(super) async fn run(self, shutdown: Shutdown) {
-        let Inner { clock, poll_interval, asked, .. } = &*self.0;
-        let mut outage = Outage::default();
+        let Inner { clock, poll_interval, asked, complaints, .. } = &*self.0;
         let mut next = clock.monotonic() + *poll_interval;
+        let mut rested = clock.monotonic();
         loop {
             let soft = shutdown.soft().is_cancelled();
             if soft && (self.0.draining.is_cancelled() || self.waiters() == 0) {
@@ -133,30 +159,28 @@ impl Hub {
                 self.0.draining.cancel();
                 return;
             }
-            let everything = tokio::select! {
-                () = asked.notified() => {
-                    // Others who ask within this time share the query.
-                    clock.sleep(COALESCE).await;
-                    false
-                }
-                () = clock.sleep_until(next) => true,
+            let hinted = self.waiting().hinted;
+            tokio::select! {
+                // Others who ask within this time share the query.
+                () = asked.notified() => clock.sleep(COALESCE).await,
+                () = clock.sleep_until(if hinted { rested.min(next) } else { next }) => {}
                 () = shutdown.soft().cancelled(), if !soft => continue,
                 () = shutdown.hard().cancelled() => {
                     self.0.draining.cancel();
                     return;
                 }
-            };
+            }
+            let begun = clock.monotonic();
+            let everything = begun >= next || (begun >= rested && self.waiting().hinted);
             let looked = if everything { self.tick().await } else { self.early_tick().await };
-            match looked {
-                Ok(()) => outage.over(),
-                Err(error) => {
-                    outage.log(clock, "completion hub", &error);
-                    clock.sleep(COALESCE * 20).await;
-                }
+            if let Err(error) = looked {
+                complaints.log("completion hub", &error);
+                clock.sleep(COALESCE * 20).await;
             }
             let now = clock.monotonic();
-            if everything || now >= next {
+            if everything {
                 next = now + *poll_interval;
+                rested = now + now.since(begun) * REST;
             }
         }
     }
@@ -169,6 +193,7 @@ impl Hub {
         let wanted = {
             let mut waiting = self.waiting();
             waiting.early.clear();
+            waiting.hinted = false;
             waiting.slots.keys().copied().collect()
         };
         self.look(wanted).await

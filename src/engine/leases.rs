@@ -23,6 +23,8 @@ pub(super) enum StopReason {
     Cancelled,
     /// The attempt ran over its deadline.
     Deadline,
+    /// What the attempt did can never be stored.
+    Unstorable,
     /// The process drains and the grace is over: the attempt is given back.
     Drain,
     /// The process stops now.

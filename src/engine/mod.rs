@@ -8,6 +8,7 @@ mod claim;
 mod consumer;
 mod core;
 pub mod demo;
+mod dismiss;
 mod endings;
 pub mod executor;
 pub mod facade;
@@ -18,9 +19,13 @@ pub mod hub;
 mod janitor;
 mod keeper;
 mod leases;
+mod listener;
+mod others;
 mod outage;
+mod pause;
 mod relay;
 mod replay;
+mod replay_many;
 mod rescuer;
 pub mod submission;
 mod submit;
@@ -34,8 +39,11 @@ mod worker;
 pub use core::Parts;
 pub use demo::Demo;
 pub use executor::{Decision, Done, Effect, Effected, Run, Step, Stop, TaskExecutor, effect};
-pub use facade::{Cancelled, DeadLetterFilter, Engine, Message, Replayed, SubmitEffect, TaskFilter, submit_effect};
+pub use facade::{
+    AuditFilter, Cancelled, DeadLetterFilter, Dismissed, Engine, Message, Paused, ReplayMany, Replayed, ReplayedMany, Skipped,
+    SubmitEffect, TaskFilter, submit_effect,
+};
 pub use hub::Hub;
-pub use submission::{Idempotency, Submission, SubmitError, Submitted, Via};
+pub use submission::{Idempotency, Overload, Submission, SubmitError, Submitted, Via};
 pub use ticks::Ticks;
 pub use waiting::{WaitFor, Waited};

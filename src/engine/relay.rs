@@ -3,7 +3,7 @@
 //! A crash between send and mark, or a mark that fails, costs a second send once the claim on the row has run out; the inbox drops it. A row that cannot be
 //! sent is put off, longer each time, and never stands before others.
 
-use super::{core::Core, outage::Outage, transport::SendError};
+use super::{core::Core, others::Others, outage::Outage, transport::SendError};
 use crate::{
     base::metrics,
     domain::{envelope::Envelope, failure, ids::MessageId, time::Timestamp},
@@ -30,12 +30,13 @@ const LONGEST_BACK_OFF: Duration = Duration::from_hours(1);
 pub(super) struct Handover {
     rows: mpsc::Sender<Outgoing>,
     hint: Arc<Notify>,
+    others: Others,
 }
 
 impl Handover {
-    pub(super) fn new() -> (Self, mpsc::Receiver<Outgoing>) {
+    pub(super) fn new(others: Others) -> (Self, mpsc::Receiver<Outgoing>) {
         let (rows, handed) = mpsc::channel(BATCH);
-        (Self { rows, hint: Arc::new(Notify::new()) }, handed)
+        (Self { rows, hint: Arc::new(Notify::new()), others }, handed)
     }
 
     /// The claim on a row that its writer will hand over after the commit; `None` if the relay has no room, and is to find the row by itself.
@@ -55,8 +56,14 @@ impl Handover {
         self.rows.max_capacity() - self.rows.capacity()
     }
 
-    /// There may be something to do earlier than the relay thinks.
+    /// There may be something to do earlier than relays think, ours and those of other processes. After the commit.
     pub(super) fn hint(&self) {
+        self.hint.notify_one();
+        self.others.due();
+    }
+
+    /// Another process says so.
+    pub(super) fn hinted(&self) {
         self.hint.notify_one();
     }
 }

@@ -1,28 +1,36 @@
 //! Replay: a FAILED task goes back into the queue under the same id, with its attempts reset and a new message; its dead letter is closed. In one transaction,
-//! guarded by the dead letter being open and the task being FAILED, so of two operators who press at once one is told that it was done.
+//! guarded by the dead letter not having been replayed and the task being FAILED, so of two operators who press at once one is told that it was done. The audit
+//! entry commits with it.
 
 use super::{core::Core, facade::Replayed};
 use crate::{
     domain::{
+        audit::{Action, Author, Entry},
         envelope::Envelope,
         ids::{DeadLetterId, MessageId},
         task::{Kind, Phase},
         time::Timestamp,
     },
-    store::{self, Tx, checkpoint, dead_letter, idempotency, outbox, task},
+    store::{self, Tx, audit, checkpoint, dead_letter, idempotency, outbox, task},
 };
 use futures::FutureExt as _;
+use std::sync::Arc;
 
 /// How often another task may take the agenda between our look and our write before we give up.
 const TRIES: usize = 5;
 
-pub(super) async fn replay(core: &Core, id: DeadLetterId, from_phase: Option<Phase>) -> store::Result<Replayed> {
+pub(super) async fn replay(core: &Core, id: DeadLetterId, from_phase: Option<Phase>, author: &Author) -> store::Result<Replayed> {
     let mut tries = 0;
     let replayed = loop {
         tries += 1;
         let now = core.clock.now();
         let message_id: MessageId = core.entropy.id(now);
-        let work = store::work(move |tx| async move { put_into_queue(tx, id, from_phase, message_id, now).await }.boxed());
+        let detail = from_phase.map(|phase| format!("from {phase}"));
+        let entry = core.audit_entry(author, Action::DeadLetterReplay, &id, detail, now);
+        let work = store::work(move |tx| {
+            let entry = Arc::clone(&entry);
+            async move { put_into_queue(tx, id, from_phase, message_id, &entry).await }.boxed()
+        });
         match core.db.transaction("replay_task", work).await {
             // Another task of the agenda was accepted in between; the next look sees it.
             Err(error) if error.is_unique_violation() && tries < TRIES => {}
@@ -44,8 +52,9 @@ async fn put_into_queue(
     id: DeadLetterId,
     from_phase: Option<Phase>,
     message_id: MessageId,
-    now: Timestamp,
+    entry: &Entry,
 ) -> store::Result<Replayed> {
+    let now: Timestamp = entry.at;
     let Some(letter) = dead_letter::find(tx, id).await? else { return Ok(Replayed::Unknown) };
     let Some(failed) = task::find(tx, letter.task_id).await? else { return Ok(Replayed::Unknown) };
     if letter.replayed_at.is_some() {
@@ -67,5 +76,6 @@ async fn put_into_queue(
     idempotency::revive(tx, task.id).await?;
     let envelope = Envelope::process_task(message_id, task.id, &task.payload);
     outbox::insert(tx, &envelope, now, None, now).await?;
+    audit::append(tx, entry).await?;
     Ok(Replayed::Queued(Box::new(task)))
 }

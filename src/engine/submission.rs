@@ -8,6 +8,7 @@ use crate::{
     },
     store,
 };
+use std::fmt;
 
 /// A request for work, checked at the door: texts hold no NUL, the payload is valid JSON of bounded size and depth.
 #[derive(Debug, Clone)]
@@ -63,13 +64,30 @@ pub struct Submitted {
     pub joined: bool,
 }
 
+/// Why nothing new is accepted for now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overload {
+    /// `engine.max_pending` tasks wait already.
+    Queue,
+    /// The disk is full, or so nearly that what runs needs the rest.
+    Disk,
+}
+
+impl fmt::Display for Overload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Queue => "Too many tasks wait already; nothing was accepted.",
+            Self::Disk => "The disk is full; nothing was accepted.",
+        })
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum SubmitError {
     #[error("the idempotency key was used for another request")]
     KeyReused,
-    /// `engine.max_pending` tasks wait already.
-    #[error("too many tasks wait")]
-    Overloaded,
+    #[error("{0}")]
+    Overloaded(Overload),
     #[error(transparent)]
     Store(#[from] store::Error),
 }

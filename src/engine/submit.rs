@@ -6,7 +6,7 @@
 use super::{
     core::Core,
     facade::SubmitEffect,
-    submission::{Idempotency, Submission, SubmitError, Submitted},
+    submission::{Idempotency, Overload, Submission, SubmitError, Submitted},
 };
 use crate::{
     base::metrics,
@@ -32,6 +32,8 @@ struct Request {
     claim: Option<outbox::RelayClaim>,
     /// Look whether the limit is reached; elsewhere the estimate says that it is not.
     check_limit: Option<u64>,
+    /// The disk is so full that what runs needs the rest: nothing new, but who asks for what is there is answered.
+    disk_is_full: bool,
     now: Timestamp,
     effect: Option<SubmitEffect>,
 }
@@ -39,7 +41,7 @@ struct Request {
 enum Outcome {
     Accepted { submitted: Box<Submitted>, new: bool, pulled_forward: bool },
     KeyReused,
-    Overloaded,
+    Overloaded(Overload),
 }
 
 pub(super) async fn submit(core: &Core, submission: Submission, effect: Option<SubmitEffect>) -> Result<Submitted, SubmitError> {
@@ -60,14 +62,22 @@ pub(super) async fn submit(core: &Core, submission: Submission, effect: Option<S
     };
     let claim = if run_at == now { core.handover.claim(core, now) } else { None };
     let check_limit = core.pending.may_exceed(core.config.max_pending).then_some(core.config.max_pending);
+    let disk_is_full = core.disk.as_ref().is_some_and(|disk| !disk.has_room(&core.clock));
     let via = submission.via;
     let envelope = Envelope::process_task(core.entropy.id(now), new.id, &new.payload);
-    let request = Arc::new(Request { submission, new, message_id: envelope.message_id, claim, check_limit, now, effect });
+    let request = Arc::new(Request { submission, new, message_id: envelope.message_id, claim, check_limit, disk_is_full, now, effect });
     let work = store::work(move |tx| {
         let request = Arc::clone(&request);
         async move { accept(tx, &request).await }.boxed()
     });
-    match core.db.transaction("submit_task", work).await? {
+    let outcome = match core.db.transaction("submit_task", work).await {
+        Err(error) if error.is_disk_full() => {
+            tracing::warn!(%error, "the disk is full; a submission is refused");
+            return Err(SubmitError::Overloaded(Overload::Disk));
+        }
+        outcome => outcome?,
+    };
+    match outcome {
         Outcome::Accepted { submitted, new, pulled_forward } => {
             if new {
                 metrics::TASKS_SUBMITTED.increment(&[submitted.task.kind.as_str(), via.as_str()]);
@@ -87,7 +97,7 @@ pub(super) async fn submit(core: &Core, submission: Submission, effect: Option<S
             Ok(*submitted)
         }
         Outcome::KeyReused => Err(SubmitError::KeyReused),
-        Outcome::Overloaded => Err(SubmitError::Overloaded),
+        Outcome::Overloaded(why) => Err(SubmitError::Overloaded(why)),
     }
 }
 
@@ -127,6 +137,7 @@ async fn decide(tx: &mut Tx<'_>, request: &Request) -> store::Result<Outcome> {
         // The task is older than its retention; the key starts anew.
         idempotency::rebind(tx, &key.scope, &key.key, bound.task_id, new.id).await?;
     }
+    let mut why = Overload::Queue;
     for _ in 0..TRIES {
         if let Some(agenda_id) = &new.agenda_id
             && new.kind == Kind::Protocol
@@ -134,8 +145,12 @@ async fn decide(tx: &mut Tx<'_>, request: &Request) -> store::Result<Outcome> {
         {
             return join(tx, request, active).await;
         }
+        if request.disk_is_full {
+            why = Overload::Disk;
+            break;
+        }
         if let Some(limit) = request.check_limit
-            && task::pending_exceeds(tx, limit).await?
+            && task::pending_reaches(tx, limit).await?
         {
             break;
         }
@@ -150,7 +165,7 @@ async fn decide(tx: &mut Tx<'_>, request: &Request) -> store::Result<Outcome> {
     if let Some(key) = &submission.idempotency {
         idempotency::release(tx, &key.scope, &key.key, new.id).await?;
     }
-    Ok(Outcome::Overloaded)
+    Ok(Outcome::Overloaded(why))
 }
 
 /// Binds the key to the new task, or answers what it stands for already.

@@ -3,7 +3,7 @@
 //! The clock was set when the store was opened, before anything was claimed. While the database is away the clock goes on by itself; so it does if this loop
 //! dies, and a machine's own clock drifts by milliseconds an hour.
 
-use super::{core::Core, outage::Outage};
+use super::core::Core;
 use crate::{
     base::clock::Followed,
     store::{self, Dialect},
@@ -26,7 +26,6 @@ impl Timekeeper {
 
     pub(super) async fn run(self) {
         let Core { clock, shutdown, .. } = &*self.core;
-        let mut outage = Outage::default();
         let mut measure_at = clock.monotonic() + MEASURE_EVERY;
         loop {
             tokio::select! {
@@ -40,9 +39,8 @@ impl Timekeeper {
                 measure_at = clock.monotonic();
             }
             if self.core.db.dialect() == Dialect::Postgres && clock.monotonic() >= measure_at {
-                match self.tick().await {
-                    Ok(_) => outage.over(),
-                    Err(error) => outage.log(clock, "clock", &error),
+                if let Err(error) = self.tick().await {
+                    self.core.complaints.log("timekeeper", &error);
                 }
                 measure_at = clock.monotonic() + MEASURE_EVERY;
             }

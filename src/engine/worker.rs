@@ -93,6 +93,9 @@ async fn settle(running: &Running<'_>, ended: Ended) -> Option<AttemptOutcome> {
             let message = format!("The attempt ran over its deadline of {} s.", core.config.attempt_deadline.as_secs_f64());
             finish::fail(running, Failure::new(FailureCode::DeadlineExceeded, message), true).await
         }
+        Ended::Stopped(StopReason::Unstorable) => {
+            finish::fail(running, Failure::new(FailureCode::Internal, "What the task has done so far could not be stored."), false).await
+        }
         Ended::Stopped(StopReason::Drain) => {
             lease.stop(StopReason::Drain);
             finish::release(running).await

@@ -6,7 +6,9 @@
 use crate::{base::config, domain::time::Timestamp};
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
-use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt as _, PutPayload, local::LocalFileSystem, path::Path as Key};
+use object_store::{
+    GetOptions, GetRange, ObjectStore, ObjectStoreExt as _, PutMode, PutPayload, local::LocalFileSystem, path::Path as Key,
+};
 use sha2::{Digest as _, Sha256};
 use std::{io, ops::Range, path::Path, sync::Arc};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
@@ -15,7 +17,12 @@ use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
 #[derive(Debug, Clone)]
 pub struct DocumentStore {
     objects: Arc<dyn ObjectStore>,
+    /// Where it is, for people.
+    place: Arc<str>,
 }
+
+/// The file beside the blobs that holds the store's own id.
+const ID: &str = "store-id";
 
 /// A blob's digest and size.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +67,43 @@ impl DocumentStore {
     pub fn in_folder(folder: &Path) -> Result<Self, StoreError> {
         std::fs::create_dir_all(folder)?;
         let objects = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true);
-        Ok(Self { objects: Arc::new(objects) })
+        Ok(Self { objects: Arc::new(objects), place: folder.display().to_string().into() })
+    }
+
+    /// Where it is, for people.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// The id by which a database knows this store, if it was given one.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn id(&self) -> Result<Option<String>, StoreError> {
+        let text = self.read(ID).await?;
+        Ok(text.map(|text| String::from_utf8_lossy(&text).trim().to_owned()))
+    }
+
+    /// Gives the store an id unless it has one, and answers the one that it has: of several who try at once, all get the same.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn give_id(&self, id: &str) -> Result<String, StoreError> {
+        let text = PutPayload::from(format!("{id}\n").into_bytes());
+        match self.objects.put_opts(&Key::from(ID), text, PutMode::Create.into()).await {
+            Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(self.id().await?.unwrap_or_else(|| id.to_owned()))
+    }
+
+    /// Whether it holds no document.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn is_empty(&self) -> Result<bool, StoreError> {
+        Ok(self.objects.list(Some(&Key::from(BLOBS))).next().await.transpose()?.is_none())
     }
 
     /// Stores bytes under their own digest; storing the same again is no error.
@@ -140,24 +183,6 @@ impl DocumentStore {
         }
     }
 
-    /// The id by which a database knows this store; `None` if it was given none.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn id(&self) -> Result<Option<String>, StoreError> {
-        let id = self.read(ID).await?;
-        Ok(id.map(|id| String::from_utf8_lossy(&id).trim().to_owned()))
-    }
-
-    /// Gives the store its id.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn set_id(&self, id: &str) -> Result<(), StoreError> {
-        self.objects.put(&Key::from(ID), PutPayload::from(id.to_owned())).await?;
-        Ok(())
-    }
-
     /// Copies a blob into a file; `false` if it is not there.
     ///
     /// # Errors
@@ -192,8 +217,6 @@ impl DocumentStore {
 
 /// Under this lie all blobs.
 const BLOBS: &str = "sha256";
-/// Beside them lies the store's own id.
-const ID: &str = "id";
 /// How much of a file is in memory at once.
 const PIECE: usize = 256 * 1024;
 /// Up to this size a blob goes to the store in one request; above it in parts of this size (S3 takes none below 5 MiB).

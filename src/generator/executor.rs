@@ -69,10 +69,10 @@ impl Generator {
             return Err(failure.into());
         }
         let number =
-            number::reserve(&parts.db, &examined.collected, id, work.clock.now()).await.map_err(|halt| halt.in_phase(Phase::Check))?;
+            number::reserve(&parts.db, run, &examined.collected, id, work.clock.now()).await.map_err(|halt| halt.in_phase(Phase::Check))?;
         let draft = Draft::new(examined.collected, number, examined.warnings, &parts.settings.formats);
 
-        let documents = if let Some(documents) = self.newest_if_same(id, &draft).await? {
+        let documents = if let Some(documents) = self.newest_if_same(run, id, &draft).await? {
             meter.add(parts.settings.formats.len());
             documents
         } else {
@@ -103,16 +103,20 @@ impl Generator {
     }
 
     /// The documents of the agenda's newest protocol, if this would be it again: nothing is typeset then, whatever became of the step cache.
-    async fn newest_if_same(&self, id: &AgendaId, draft: &Draft) -> Result<Option<Vec<crate::domain::protocol::Document>>, Halt> {
-        let agenda_id = id.clone();
-        let newest = self
-            .parts()
-            .db
-            .read("find_newest_protocol", move |tx| {
+    async fn newest_if_same(
+        &self,
+        run: &Run,
+        id: &AgendaId,
+        draft: &Draft,
+    ) -> Result<Option<Vec<crate::domain::protocol::Document>>, Halt> {
+        let find = || {
+            let agenda_id = id.clone();
+            self.parts().db.read("find_newest_protocol", move |tx| {
                 let agenda_id = agenda_id.clone();
                 Box::pin(async move { protocol::newest(tx, &agenda_id).await })
             })
-            .await?;
+        };
+        let newest = run.patiently("looking for the newest protocol", find).await??;
         Ok(newest.filter(|newest| newest.fingerprint == draft.fingerprint).map(|newest| newest.documents))
     }
 }

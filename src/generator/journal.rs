@@ -11,7 +11,7 @@ use crate::{
     },
     engine::{Run, executor::Step},
     store::{
-        Db,
+        self, Db,
         step_cache::{self, Found},
     },
 };
@@ -57,15 +57,16 @@ impl<'a> Journal<'a> {
             }
         };
         if let Some(db) = db {
-            let wanted = keys.clone();
-            let found = db
-                .read("find_steps", move |tx| {
+            let find = || {
+                let wanted = keys.clone();
+                db.read("find_steps", move |tx| {
                     let wanted = wanted.clone();
                     Box::pin(async move { step_cache::find(tx, &wanted).await })
                 })
-                .await?;
+            };
+            let found = self.ask("looking for finished steps", find).await?;
             if let Self::Task { clock, .. } = self {
-                note_use(db, &found, clock.now()).await?;
+                self.note_use(db, &found, clock.now()).await?;
             }
             known.extend(found.into_iter().map(|(key, found)| (key, found.output)));
         }
@@ -83,7 +84,7 @@ impl<'a> Journal<'a> {
             return Ok(None);
         }
         let task = run.task().id;
-        Ok(db.read("find_own_step", move |tx| Box::pin(step_cache::of_step(tx, task, step))).await?)
+        self.ask("looking for a finished step", || db.read("find_own_step", move |tx| Box::pin(step_cache::of_step(tx, task, step)))).await
     }
 
     /// What belongs to this piece of work alone and to no other.
@@ -121,17 +122,31 @@ impl<'a> Journal<'a> {
         }
         Ok(())
     }
-}
 
-/// Writes down which of the steps are used after a long time.
-async fn note_use(db: &Db, found: &HashMap<String, Found>, now: Timestamp) -> Result<(), Halt> {
-    let stale: Vec<String> = found.iter().filter(|(_, found)| found.is_stale(now)).map(|(key, _)| key.clone()).collect();
-    if !stale.is_empty() {
-        db.transaction("touch_steps", move |tx| {
+    /// Writes down which of the steps are used after a long time.
+    async fn note_use(&self, db: &Db, found: &HashMap<String, Found>, now: Timestamp) -> Result<(), Halt> {
+        let stale: Vec<String> = found.iter().filter(|(_, found)| found.is_stale(now)).map(|(key, _)| key.clone()).collect();
+        if stale.is_empty() {
+            return Ok(());
+        }
+        let touch = || {
             let stale = stale.clone();
-            Box::pin(async move { step_cache::touch(tx, &stale, now).await })
-        })
-        .await?;
+            db.transaction("touch_steps", move |tx| {
+                let stale = stale.clone();
+                Box::pin(async move { step_cache::touch(tx, &stale, now).await })
+            })
+        };
+        self.ask("noting the use of steps", touch).await
     }
-    Ok(())
+
+    /// Asks the database: for a task as long as its lease lasts, so that a short absence costs no attempt; without one, once.
+    async fn ask<T, F>(&self, what: &'static str, ask: impl Fn() -> F) -> Result<T, Halt>
+    where
+        F: Future<Output = store::Result<T>>,
+    {
+        match self {
+            Self::Task { run, .. } => Ok(run.patiently(what, ask).await??),
+            Self::Memory { .. } => Ok(ask().await?),
+        }
+    }
 }

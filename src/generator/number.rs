@@ -12,6 +12,7 @@ use crate::{
         ids::AgendaId,
         time::Timestamp,
     },
+    engine::Run,
     store::{
         Db,
         protocol_number::{self, Register, Reserved},
@@ -33,18 +34,19 @@ const DIFFERS: Words = Words {
 ///
 /// # Errors
 /// `agenda-invalid` when the agenda's own number belongs to another, or is not the one it has already.
-pub async fn reserve(db: &Db, collected: &Collected, agenda_id: &AgendaId, now: Timestamp) -> Result<String, Halt> {
+pub async fn reserve(db: &Db, run: &Run, collected: &Collected, agenda_id: &AgendaId, now: Timestamp) -> Result<String, Halt> {
     let agenda = &collected.agenda;
     let year = meeting_date(agenda).and_then(|date| date.get(..4)?.parse().ok()).unwrap_or_default();
     let register = Register { body: format!("{} — {}", agenda.body.organization, agenda.body.name), year };
     let wanted = own_number(collected);
-    let (register_then, agenda_id, wanted_then) = (register.clone(), agenda_id.clone(), wanted.clone());
-    let reserved = db
-        .transaction("reserve_number", move |tx| {
-            let (register, agenda_id, wanted) = (register_then.clone(), agenda_id.clone(), wanted_then.clone());
+    let reserve = || {
+        let (register, agenda_id, wanted) = (register.clone(), agenda_id.clone(), wanted.clone());
+        db.transaction("reserve_number", move |tx| {
+            let (register, agenda_id, wanted) = (register.clone(), agenda_id.clone(), wanted.clone());
             Box::pin(async move { protocol_number::reserve(tx, &register, &agenda_id, wanted.as_deref(), now).await })
         })
-        .await?;
+    };
+    let reserved = run.patiently("reserving a number", reserve).await??;
     let number = short(&wanted.unwrap_or_default());
     let year = register.year.to_string();
     let detail = match reserved {

@@ -139,14 +139,14 @@ impl Orphans {
                     return Ok(false);
                 }
                 let id: uuid::Uuid = self.entropy.id(self.clock.now());
-                let wanted: Arc<str> = id.to_string().into();
+                // The store first, as at start: whoever finds an id in the database finds it in the store, too.
+                let given: Arc<str> = self.store.give_id(&id.to_string()).await?.into();
+                let wanted = Arc::clone(&given);
                 let work = store::work(move |tx| {
                     let wanted = Arc::clone(&wanted);
                     async move { setting::put_if_absent(tx, SETTING, &wanted).await }.boxed()
                 });
-                let id = self.db.transaction("orphaned_blobs", work).await?;
-                self.store.set_id(&id).await?;
-                Ok(true)
+                Ok(self.db.transaction("orphaned_blobs", work).await? == *given)
             }
             // Of two replicas the other is between the two writes, or they do not belong together.
             _ => Ok(false),

@@ -10,10 +10,10 @@ use crate::{
         shutdown::Shutdown,
     },
     callers::{Callers, Identity, Ledger},
-    domain::ids::RequestId,
-    engine::Engine,
+    domain::{audit::Author, ids::RequestId},
+    engine::{Engine, Overload},
     generator::Generator,
-    store::{self, Db, audit},
+    store::{self, Db},
 };
 use metrics_exporter_prometheus::PrometheusHandle;
 use std::{fmt, future::Future, sync::Arc, time::Duration};
@@ -68,36 +68,32 @@ impl Api {
         self.clock.monotonic() + STORE_PATIENCE
     }
 
-    /// Notes in the audit log what was done by hand.
-    ///
-    /// # Errors
-    /// A problem when the store failed.
-    pub async fn audit(&self, identity: &Identity, request_id: RequestId, action: &'static str, object: String) -> Result<(), Problem> {
-        let now = self.clock.now();
-        let entry = Arc::new(audit::Entry {
-            id: self.entropy.id(now),
-            at: now,
-            actor: identity.caller.name.clone(),
-            address: identity.address.to_string(),
-            action,
-            object,
-            request_id,
-        });
-        self.within_patience(self.db.transaction("audit", move |tx| {
-            let entry = Arc::clone(&entry);
-            Box::pin(async move { audit::append(tx, &entry).await })
-        }))
-        .await
+    /// Who asks for a change, for the audit log.
+    #[must_use]
+    pub fn author(identity: &Identity, request_id: RequestId) -> Author {
+        Author { name: identity.caller.name.clone(), address: identity.address.to_string(), request_id }
     }
 }
 
 impl From<store::Error> for Problem {
     fn from(error: store::Error) -> Self {
-        if error.is_unavailable() { Self::unavailable().because(error) } else { Self::internal(error) }
+        if error.is_disk_full() {
+            Self::overloaded(Overload::Disk).because(error)
+        } else if error.is_unavailable() {
+            Self::unavailable().because(error)
+        } else {
+            Self::internal(error)
+        }
     }
 }
 
 impl Problem {
+    /// Nothing new for now; asking again is safe.
+    #[must_use]
+    pub fn overloaded(why: Overload) -> Self {
+        Self::request(RequestProblem::Overloaded, why.to_string()).retry_after(5)
+    }
+
     /// The database is away; asking again is safe.
     #[must_use]
     pub fn unavailable() -> Self {

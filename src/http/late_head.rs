@@ -41,7 +41,7 @@ fn stand_in(received: &[u8], peer: SocketAddr) -> Request<Body> {
 
 async fn written(response: Response) -> Vec<u8> {
     let (parts, body) = response.into_parts();
-    let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let mut head = format!("HTTP/1.1 {} {}\r\n", parts.status.as_u16(), parts.status.canonical_reason().unwrap_or_default()).into_bytes();
     for (name, value) in parts.headers.iter().filter(|(name, _)| !matches!(name.as_str(), "connection" | "content-length")) {
         head.extend_from_slice(name.as_str().as_bytes());

@@ -6,9 +6,9 @@ use super::{
     observe::observe,
     openapi,
     routes::{
-        agenda_tasks, agendas, cancel_task, check_agenda, create_task, dead_letters, debug_hold, docs_page, document, list_tasks, livez,
-        metrics, migration, migration_page, openapi_json, problem_page, protocol, protocols, readyz, replay, show_task, submit_task,
-        task_events, task_result, task_status,
+        agenda_tasks, agendas, audit, cancel_task, check_agenda, create_task, dead_letters, debug_hold, dismiss, docs_page, document,
+        list_tasks, livez, metrics, migration, migration_page, openapi_json, pause, problem_page, protocol, protocols, readyz, replay,
+        replay_many, resume, show_task, submit_task, task_events, task_result, task_status,
     },
 };
 use super::{legacy_headers, routes::merge_by_agenda}; // goes with v1
@@ -42,7 +42,12 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(create_task::create_task, list_tasks::list_tasks))
         .routes(routes!(show_task::show_task))
         .routes(routes!(dead_letters::dead_letters))
+        .routes(routes!(replay_many::replay_many))
         .routes(routes!(replay::replay))
+        .routes(routes!(dismiss::dismiss))
+        .routes(routes!(pause::pause))
+        .routes(routes!(resume::resume))
+        .routes(routes!(audit::audit))
         .routes(routes!(migration::migration))
         .routes(routes!(debug_hold::debug_hold))
         .routes(routes!(metrics::metrics))

@@ -16,7 +16,6 @@ use socket2::{SockRef, TcpKeepalive};
 use std::{
     io,
     net::SocketAddr,
-    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -165,7 +164,7 @@ impl Connection {
             ended = &mut connection => ended,
             () = self.shutdown.hard().cancelled() => return,
             () = self.shutdown.soft().cancelled() => {
-                Pin::new(&mut connection).graceful_shutdown();
+                std::pin::Pin::new(&mut connection).graceful_shutdown();
                 loop {
                     tokio::select! {
                         ended = &mut connection => break ended,

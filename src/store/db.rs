@@ -3,7 +3,7 @@
 //! A transaction either happened as a whole or not at all, whoever still waits for it. After a crash in the middle it has not happened; after a crash between
 //! its commit and the answer it has, and nobody was told: whoever must know looks for what it wrote.
 
-use super::{Error, Fault, Faults, Result, Tx, measure::Measure, postgres::Postgres, sqlite::Sqlite, tasks::Tasks};
+use super::{Error, Fault, Faults, Result, Tx, measure::Measure, postgres::Postgres, sqlite::Sqlite, tasks::Tasks, wakeups::Wakeups};
 use crate::base::{
     clock::{Clock, Followed},
     entropy::Entropy,
@@ -41,6 +41,8 @@ pub enum Dialect {
 pub struct Options {
     /// `postgres://…` or `sqlite:PATH`.
     pub url: String,
+    /// PostgreSQL behind a pooler: the server itself, for what needs a session of its own. `None`: `url` is the server itself.
+    pub listen_url: Option<String>,
     pub max_connections: u32,
     /// Apply migrations; otherwise a schema that is not the newest is refused.
     pub migrate: bool,
@@ -139,6 +141,17 @@ impl Db {
         }
     }
 
+    /// A session that hears and gives hints to other processes; `None` on SQLite, where there is one process.
+    ///
+    /// # Errors
+    /// When the database is away, or knows no such thing.
+    pub async fn wakeups(&self) -> Result<Option<Wakeups>> {
+        match &self.0.backend {
+            Backend::Sqlite(_) => Ok(None),
+            Backend::Postgres(postgres) => postgres.wakeups().await.map(Some),
+        }
+    }
+
     /// Connections in use now, for the metric.
     #[must_use]
     pub fn in_use(&self) -> u32 {
@@ -191,6 +204,7 @@ impl Inner {
         T: Send + 'static,
         F: for<'t> Fn(&'t mut Tx<'_>) -> BoxFuture<'t, Result<T>> + Send + Sync + 'static,
     {
+        let _running = self.faults.run();
         let measure = Measure::start(name, &self.clock);
         match (&self.backend, lane) {
             (Backend::Sqlite(sqlite), Lane::Queue) => sqlite.write(name, false, work, measure).await,

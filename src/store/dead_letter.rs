@@ -24,18 +24,22 @@ const INSERT: Sql = Sql::each(
 );
 macro_rules! columns {
     () => {
-        "id, task_id, agenda_id, reason, message, attempts, phase, failed_us, replayed_us"
+        "id, task_id, agenda_id, reason, message, attempts, phase, failed_us, replayed_us, dismissed_us"
     };
 }
 const FIND: Sql = Sql::same(concat!("SELECT ", columns!(), " FROM dead_letter WHERE id = $1"));
-const MARK_REPLAYED: Sql =
-    Sql::same("UPDATE dead_letter SET replayed_us = $2 WHERE id = $1 AND replayed_us IS NULL AND dismissed_us IS NULL");
-const LIST: Sql = Sql::same(concat!(
-    "SELECT ",
-    columns!(),
-    " FROM dead_letter WHERE (reason = $1 OR $1 IS NULL) AND (agenda_id = $2 OR $2 IS NULL) \
-     AND ($3 = 0 OR (replayed_us IS NULL AND dismissed_us IS NULL)) AND (failed_us, id) < ($4, $5) ORDER BY failed_us DESC, id DESC LIMIT $6"
-));
+// A dismissed one may be replayed all the same: somebody changed their mind.
+const MARK_REPLAYED: Sql = Sql::same("UPDATE dead_letter SET replayed_us = $2 WHERE id = $1 AND replayed_us IS NULL");
+const DISMISS: Sql = Sql::same("UPDATE dead_letter SET dismissed_us = $2 WHERE id = $1 AND replayed_us IS NULL AND dismissed_us IS NULL");
+macro_rules! matching {
+    () => {
+        " FROM dead_letter WHERE (reason = $1 OR $1 IS NULL) AND (agenda_id = $2 OR $2 IS NULL) AND (task_id = $3 OR $3 IS NULL) \
+         AND ($4 = 0 OR (replayed_us IS NULL AND dismissed_us IS NULL)) AND failed_us >= $5 AND failed_us < $6"
+    };
+}
+const LIST: Sql =
+    Sql::same(concat!("SELECT ", columns!(), matching!(), " AND (failed_us, id) < ($7, $8) ORDER BY failed_us DESC, id DESC LIMIT $9"));
+const COUNT: Sql = Sql::same(concat!("SELECT COUNT(*)", matching!()));
 const OPEN_BY_REASON: Sql =
     Sql::same("SELECT reason, COUNT(*) FROM dead_letter WHERE replayed_us IS NULL AND dismissed_us IS NULL GROUP BY reason");
 
@@ -43,7 +47,9 @@ pub const ALL: &[(&str, Sql)] = &[
     ("dead_letter::insert", INSERT),
     ("dead_letter::find", FIND),
     ("dead_letter::mark_replayed", MARK_REPLAYED),
+    ("dead_letter::dismiss", DISMISS),
     ("dead_letter::list", LIST),
+    ("dead_letter::count", COUNT),
     ("dead_letter::open_by_reason", OPEN_BY_REASON),
 ];
 
@@ -52,8 +58,13 @@ pub const ALL: &[(&str, Sql)] = &[
 pub struct DeadLetterFilter {
     pub reason: Option<FailureCode>,
     pub agenda_id: Option<AgendaId>,
+    pub task_id: Option<TaskId>,
     /// Neither replayed nor dismissed.
     pub open_only: bool,
+    /// Failed at or after.
+    pub from: Option<Timestamp>,
+    /// Failed before.
+    pub to: Option<Timestamp>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -67,6 +78,7 @@ struct DeadLetterRow {
     phase: Option<String>,
     failed_us: i64,
     replayed_us: Option<i64>,
+    dismissed_us: Option<i64>,
 }
 
 impl TryFrom<DeadLetterRow> for DeadLetter {
@@ -85,6 +97,7 @@ impl TryFrom<DeadLetterRow> for DeadLetter {
             phase: fields.fit("phase", row.phase.map(|phase| phase.parse()).transpose())?,
             failed_at: Timestamp::from_micros(row.failed_us),
             replayed_at: row.replayed_us.map(Timestamp::from_micros),
+            dismissed_at: row.dismissed_us.map(Timestamp::from_micros),
         })
     }
 }
@@ -134,9 +147,20 @@ pub async fn find(tx: &mut Tx<'_>, id: DeadLetterId) -> Result<Option<DeadLetter
         .transpose()
 }
 
-/// Closes an open dead letter; `false`: it was not open any more.
+/// Closes a dead letter because its task is replayed; `false`: it was replayed before.
 pub async fn mark_replayed(tx: &mut Tx<'_>, id: DeadLetterId, now: Timestamp) -> Result<bool> {
     let rows = with_tx!(tx, MARK_REPLAYED, |connection, sql| sqlx::query(sql)
+        .bind(id.0)
+        .bind(now.as_micros())
+        .execute(connection)
+        .await
+        .map(|done| done.rows_affected()))?;
+    Ok(rows == 1)
+}
+
+/// Closes an open dead letter without a replay; `false`: it was not open any more.
+pub async fn dismiss(tx: &mut Tx<'_>, id: DeadLetterId, now: Timestamp) -> Result<bool> {
+    let rows = with_tx!(tx, DISMISS, |connection, sql| sqlx::query(sql)
         .bind(id.0)
         .bind(now.as_micros())
         .execute(connection)
@@ -151,7 +175,10 @@ pub async fn list(tx: &mut Tx<'_>, filter: &DeadLetterFilter, cursor: Option<Cur
     with_tx!(tx, LIST, |connection, sql| sqlx::query_as::<_, DeadLetterRow>(sql)
         .bind(filter.reason.map(FailureCode::as_str))
         .bind(filter.agenda_id.as_ref().map(AgendaId::as_str))
+        .bind(filter.task_id.map(|task| task.0))
         .bind(i64::from(filter.open_only))
+        .bind(filter.from.map_or(i64::MIN, Timestamp::as_micros))
+        .bind(filter.to.map_or(i64::MAX, Timestamp::as_micros))
         .bind(before)
         .bind(before_id)
         .bind(i64::try_from(limit).unwrap_or(i64::MAX))
@@ -160,6 +187,20 @@ pub async fn list(tx: &mut Tx<'_>, filter: &DeadLetterFilter, cursor: Option<Cur
     .into_iter()
     .map(DeadLetter::try_from)
     .collect()
+}
+
+/// How many there are.
+pub async fn count(tx: &mut Tx<'_>, filter: &DeadLetterFilter) -> Result<u64> {
+    let (count,): (i64,) = with_tx!(tx, COUNT, |connection, sql| sqlx::query_as::<_, (i64,)>(sql)
+        .bind(filter.reason.map(FailureCode::as_str))
+        .bind(filter.agenda_id.as_ref().map(AgendaId::as_str))
+        .bind(filter.task_id.map(|task| task.0))
+        .bind(i64::from(filter.open_only))
+        .bind(filter.from.map_or(i64::MIN, Timestamp::as_micros))
+        .bind(filter.to.map_or(i64::MAX, Timestamp::as_micros))
+        .fetch_one(connection)
+        .await)?;
+    Ok(u64::try_from(count).unwrap_or(0))
 }
 
 /// How many are open, by reason as stored.

@@ -33,6 +33,9 @@ pub enum Error {
     /// Migrations could not be applied, or the schema is not the one this program needs.
     #[error("{0}")]
     Schema(String),
+    /// The database is there, but the way to it is not one that this program can use; says what to set.
+    #[error("{0}")]
+    Unusable(String),
     /// The operating system refused something beside the database: its folder, a lock file, a thread.
     #[error("{what}")]
     System { what: String, source: std::io::Error },
@@ -48,7 +51,7 @@ impl Error {
             Self::Closed | Self::Injected(_) | Self::CommitUnknown(_) => true,
             Self::Sql(_) | Self::Group(_) => self.cause().is_some_and(|cause| cause != Cause::Wrong),
             Self::Together(error) => error.is_unavailable(),
-            Self::Corrupt { .. } | Self::Panicked(_) | Self::Schema(_) | Self::System { .. } => false,
+            Self::Corrupt { .. } | Self::Panicked(_) | Self::Schema(_) | Self::Unusable(_) | Self::System { .. } => false,
         }
     }
 

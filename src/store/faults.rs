@@ -1,11 +1,13 @@
 //! The named fault hook: makes a transaction fail before it runs, fail after it has committed ("committed, but the caller sees an error"), or wait.
-//! There from day one so that every crash point can be proved; nothing arms it outside tests.
+//! There from day one so that every crash point can be proved; nothing arms it outside tests. It also knows how many transactions run, so that a simulation can
+//! wait until none does.
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
+use tokio::sync::watch;
 
 /// What an armed transaction does instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,14 +20,20 @@ pub enum Fault {
     Delay(Duration),
 }
 
-/// Faults by transaction name, each for a number of times.
+/// Faults by transaction name, each for a number of times; cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Faults(Arc<Mutex<HashMap<&'static str, (Fault, u32)>>>);
+pub struct Faults(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    armed: Mutex<HashMap<&'static str, (Fault, u32)>>,
+    running: watch::Sender<usize>,
+}
 
 impl Faults {
     /// Arms the next `times` transactions of this name.
     pub fn arm(&self, name: &'static str, fault: Fault, times: u32) {
-        let mut armed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut armed = self.armed();
         if times == 0 {
             armed.remove(name);
         } else {
@@ -34,12 +42,35 @@ impl Faults {
     }
 
     pub fn disarm(&self, name: &'static str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.armed().remove(name);
+    }
+
+    /// Disarms everything.
+    pub fn clear(&self) {
+        self.armed().clear();
+    }
+
+    /// How many transactions run at this moment; one that is delayed does not run yet.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        *self.0.running.borrow()
+    }
+
+    /// Returns at a moment at which no transaction runs.
+    pub async fn quiet(&self) {
+        // The sender lives in self.
+        let _ = self.0.running.subscribe().wait_for(|running| *running == 0).await;
+    }
+
+    /// Counts a transaction as running until the guard is dropped.
+    pub(super) fn run(&self) -> Running {
+        self.0.running.send_modify(|running| *running += 1);
+        Running(self.clone())
     }
 
     /// Takes the fault of the transaction that is about to run.
     pub(super) fn take(&self, name: &'static str) -> Option<Fault> {
-        let mut armed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut armed = self.armed();
         let (fault, times) = armed.get_mut(name)?;
         let fault = *fault;
         *times -= 1;
@@ -47,5 +78,19 @@ impl Faults {
             armed.remove(name);
         }
         Some(fault)
+    }
+
+    fn armed(&self) -> MutexGuard<'_, HashMap<&'static str, (Fault, u32)>> {
+        self.0.armed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A transaction that runs.
+#[derive(Debug)]
+pub(super) struct Running(Faults);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.0.running.send_modify(|running| *running -= 1);
     }
 }

@@ -3,7 +3,7 @@
 //! Each runs in a transaction together with its row in `_sqlx_migrations`: after a crash in the middle it has not happened. Those who start at the same moment
 //! wait for each other: on PostgreSQL for an advisory lock, on SQLite, where sqlx takes none, for a lock on a file beside the database.
 
-use super::{Error, Result};
+use super::{Error, Result, Sql, Tx, with_tx};
 use sqlx::{
     PgConnection, SqlSafeStr as _, SqliteConnection,
     migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator},
@@ -17,13 +17,27 @@ const SQLITE: Texts = &[
     (1, "initial", include_str!("../../migrations/sqlite/0001_initial.sql")),
     (2, "task_follower", include_str!("../../migrations/sqlite/0002_task_follower.sql")),
     (3, "retention", include_str!("../../migrations/sqlite/0003_retention.sql")),
+    (4, "audit detail", include_str!("../../migrations/sqlite/0004_audit_detail.sql")),
 ];
 const POSTGRES: Texts = &[
     (1, "initial", include_str!("../../migrations/postgres/0001_initial.sql")),
     (2, "task_follower", include_str!("../../migrations/postgres/0002_task_follower.sql")),
     (3, "retention", include_str!("../../migrations/postgres/0003_retention.sql")),
+    (4, "audit detail", include_str!("../../migrations/postgres/0004_audit_detail.sql")),
 ];
 const TABLE: &str = "_sqlx_migrations";
+
+const APPLIED: Sql = Sql::same("SELECT COUNT(*) FROM _sqlx_migrations WHERE success AND version <= $1");
+
+pub const ALL: &[(&str, Sql)] = &[("migrate::applied", APPLIED)];
+
+/// Whether the schema has everything that this program needs. What a newer program has added does not count: during a rolling upgrade both run.
+pub async fn is_current(tx: &mut Tx<'_>) -> Result<bool> {
+    let texts = if matches!(tx, Tx::Sqlite(_)) { SQLITE } else { POSTGRES };
+    let newest = texts.last().map_or(0, |(version, ..)| *version);
+    let applied: i64 = with_tx!(tx, APPLIED, |connection, sql| sqlx::query_scalar(sql).bind(newest).fetch_one(connection).await)?;
+    Ok(usize::try_from(applied) == Ok(texts.len()))
+}
 
 pub(super) async fn sqlite(connection: &mut SqliteConnection, apply: bool) -> Result<()> {
     bring_up_to_date(connection, &migrator(SQLITE), apply).await

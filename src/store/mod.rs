@@ -14,12 +14,15 @@ mod migrate;
 mod postgres;
 pub mod queries;
 mod repeat;
+mod sessions;
 pub mod sql;
 mod sqlite;
 mod sqlite_job;
 mod sqlite_writer;
+mod statements;
 mod tasks;
 pub mod tx;
+mod wakeups;
 
 // One noun a file; each floor above adds its own, and names it in `queries`.
 pub mod attempt;
@@ -51,7 +54,10 @@ pub use db::{Db, Dialect, Options};
 pub use error::{Error, Result};
 pub use faults::{Fault, Faults};
 pub use id_list::IdList;
+pub use migrate::is_current;
 pub use queries::queries;
 pub use sql::Sql;
+pub use statements::Statements;
 pub(crate) use tx::with_tx;
 pub use tx::{Tx, work};
+pub use wakeups::{Hints, Wakeups};

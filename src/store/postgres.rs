@@ -1,6 +1,7 @@
 //! PostgreSQL: a pool; each transaction on a task of its own, repeated when it lost to another one.
 //!
-//! Sessions carry limits, so that one that hangs gives its locks back. The client has one more of its own, for a server that vanished without a word.
+//! The server's limits end what hangs there. The client has limits of its own for a server that vanished without a word: who begins something is told within
+//! seconds, and a dead connection is hung up, so that the next caller gets a live one.
 
 use super::{
     Error, Result, Tx, database_time,
@@ -9,44 +10,41 @@ use super::{
     measure::Measure,
     migrate,
     repeat::{self, pause},
+    sessions::{CONNECT, Sessions},
     tasks::Tasks,
+    wakeups::Wakeups,
 };
 use crate::base::{
     clock::{Clock, Followed},
     entropy::Entropy,
 };
 use futures::{FutureExt as _, future::BoxFuture};
-use sqlx::{
-    Connection as _, Executor as _, PgConnection, PgPool,
-    pool::PoolConnection,
-    postgres::{PgConnectOptions, PgPoolOptions},
-};
-use std::{future::Future, io, panic::AssertUnwindSafe, str::FromStr as _, time::Duration};
+use sqlx::{Connection as _, Executor as _, PgConnection, PgPool, pool::PoolConnection, postgres::PgPoolOptions};
+use std::{future::Future, io, panic::AssertUnwindSafe, time::Duration};
 
-/// How long to wait for a connection, a new one or one of the pool.
-const ACQUIRE: Duration = Duration::from_secs(5);
 /// A connection that lay idle longer is tried before it is used; a busier one would have shown its break.
 const TRUST_IDLE: Duration = Duration::from_secs(1);
+/// How long the simplest of questions may take on a connection that lives.
+const PING: Duration = Duration::from_secs(1);
+/// How long a read may take, and a transaction to begin, the wait for a connection included. Reads are short; what takes longer is as good as away.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Longer than any limit of the server's: reached only when a server that took work answers nothing at all.
+const SILENCE: Duration = Duration::from_secs(40);
 /// By how much this machine's clock may differ from the database's before somebody is told.
 const CLOCK_OFF: Duration = Duration::from_secs(1);
-/// Longer than any session limit below: reached only when the server answers nothing at all.
-const SILENCE: Duration = Duration::from_secs(40);
-const SESSION: [(&str, &str); 4] =
-    [("lock_timeout", "5s"), ("idle_in_transaction_session_timeout", "10s"), ("statement_timeout", "30s"), ("tcp_user_timeout", "15s")];
-/// A migration may take, and wait for another's, as long as it needs.
-const MIGRATION_SESSION: [(&str, &str); 2] = [("tcp_user_timeout", "15s"), ("client_min_messages", "warning")];
 
 #[derive(Debug)]
 pub(super) struct Postgres {
     pool: PgPool,
+    sessions: Sessions,
     tasks: Tasks,
     entropy: Entropy,
 }
 
 impl Postgres {
     pub(super) async fn open(options: &Options, tasks: Tasks) -> Result<Self> {
-        let connect = PgConnectOptions::from_str(&options.url)?.application_name("protocol-bridge");
-        let mut connection = PgConnection::connect_with(&connect.clone().options(MIGRATION_SESSION)).await?;
+        let sessions = Sessions::find_out(options).await?;
+        let mut connection = sessions.migrating().await?;
         migrate::postgres(&mut connection, options.migrate).await?;
         if let Followed::Forward(by) | Followed::Back(by) = database_time::follow(&mut connection, &options.clock).await?
             && by >= CLOCK_OFF
@@ -57,11 +55,11 @@ impl Postgres {
         let _ = connection.close().await;
         let pool = PgPoolOptions::new()
             .max_connections(options.max_connections.max(1))
-            .acquire_timeout(ACQUIRE)
+            .acquire_timeout(CONNECT)
             .test_before_acquire(false)
-            .before_acquire(|connection, meta| Box::pin(async move { Ok(meta.idle_for <= TRUST_IDLE || connection.ping().await.is_ok()) }))
-            .connect_lazy_with(connect.options(SESSION));
-        Ok(Self { pool, tasks, entropy: options.entropy.clone() })
+            .before_acquire(|connection, meta| Box::pin(async move { Ok(meta.idle_for <= TRUST_IDLE || lives(connection).await) }))
+            .connect_lazy_with(sessions.main());
+        Ok(Self { pool, sessions, tasks, entropy: options.entropy.clone() })
     }
 
     pub(super) async fn write<T, F>(&self, name: &'static str, work: F, measure: Measure) -> Result<T>
@@ -69,11 +67,11 @@ impl Postgres {
         T: Send + 'static,
         F: for<'t> Fn(&'t mut Tx<'_>) -> BoxFuture<'t, Result<T>> + Send + Sync + 'static,
     {
-        let (pool, entropy) = (self.pool.clone(), self.entropy.clone());
+        let (pool, sessions, entropy) = (self.pool.clone(), self.sessions.clone(), self.entropy.clone());
         let repeated = async move {
             let mut repeats = 0;
             let answer = loop {
-                match transact(&pool, name, &work).await {
+                match transact(&pool, &sessions, name, &work).await {
                     Err(error) if error.is_conflict() && repeats < repeat::LIMIT => {
                         repeats += 1;
                         tracing::debug!(transaction = name, repeats, "another transaction was in the way");
@@ -94,25 +92,22 @@ impl Postgres {
         T: Send + 'static,
         F: for<'t> Fn(&'t mut Tx<'_>) -> BoxFuture<'t, Result<T>> + Send + Sync + 'static,
     {
-        let (pool, entropy) = (self.pool.clone(), self.entropy.clone());
+        let (pool, sessions, entropy) = (self.pool.clone(), self.sessions.clone(), self.entropy.clone());
         let repeated = async move {
             let (mut repeats, mut dead) = (0, 0);
-            let answer = loop {
-                let mut held = match pool.acquire().await {
-                    Ok(connection) => Held(Some(connection)),
-                    Err(error) => break Err(Error::Sql(error)),
-                };
-                let answer = run(held.connection(), name, &work).await;
-                held.finish(&answer);
-                match answer {
-                    Err(error) if error.is_connection_lost() && dead < pool.options().get_max_connections() => dead += 1,
-                    Err(error) if error.is_conflict() && repeats < repeat::LIMIT => {
-                        repeats += 1;
-                        pause(&entropy, repeats).await;
+            let repeat = async {
+                loop {
+                    match read_once(&pool, &sessions, name, &work).await {
+                        Err(error) if error.is_connection_lost() && dead < pool.options().get_max_connections() => dead += 1,
+                        Err(error) if error.is_conflict() && repeats < repeat::LIMIT => {
+                            repeats += 1;
+                            pause(&entropy, repeats).await;
+                        }
+                        answer => return answer,
                     }
-                    answer => break answer,
                 }
             };
+            let answer = tokio::time::timeout(PATIENCE, repeat).await.unwrap_or_else(|_elapsed| Err(Error::Sql(silent())));
             measure.record();
             answer
         };
@@ -120,13 +115,17 @@ impl Postgres {
     }
 
     pub(super) async fn follow_clock(&self, clock: &Clock) -> Result<Followed> {
-        let mut held = Held(Some(self.pool.acquire().await?));
-        let answer = match tokio::time::timeout(ACQUIRE, database_time::follow(held.connection(), clock)).await {
-            Ok(answer) => answer,
-            Err(_elapsed) => Err(Error::Sql(silent())),
+        let follow = async {
+            let mut held = Held(Some(self.pool.acquire().await?));
+            let answer = database_time::follow(held.connection(), clock).await;
+            held.finish(&answer);
+            answer
         };
-        held.finish(&answer);
-        answer
+        tokio::time::timeout(PATIENCE, follow).await.unwrap_or_else(|_elapsed| Err(Error::Sql(silent())))
+    }
+
+    pub(super) async fn wakeups(&self) -> Result<Wakeups> {
+        Wakeups::open(self.sessions.listening()).await
     }
 
     pub(super) fn in_use(&self) -> u32 {
@@ -140,12 +139,12 @@ impl Postgres {
 }
 
 /// One run of one transaction.
-async fn transact<T, F>(pool: &PgPool, name: &'static str, work: &F) -> Result<T>
+async fn transact<T, F>(pool: &PgPool, sessions: &Sessions, name: &'static str, work: &F) -> Result<T>
 where
     F: for<'t> Fn(&'t mut Tx<'_>) -> BoxFuture<'t, Result<T>> + Send + Sync,
 {
-    let mut held = begin(pool).await?;
-    let answer = run(held.connection(), name, work).await;
+    let mut held = begin(pool, sessions).await?;
+    let answer = run(held.connection(), sessions, name, work).await;
     match answer {
         Ok(value) => {
             // SELECT fails in a transaction that an error has aborted already. COMMIT alone would roll such a one back and call it a success.
@@ -160,41 +159,64 @@ where
             }
         }
         Err(error) => {
-            if !error.is_connection_lost()
-                && !matches!(error, Error::Panicked(_))
-                && limited(held.connection().execute("ROLLBACK")).await.is_ok()
-            {
-                held.release();
+            if !error.is_connection_lost() && !matches!(error, Error::Panicked(_)) {
+                held.roll_back().await;
             }
             Err(error)
         }
     }
 }
 
-/// Begins on a connection that works. After a restart of the server every pooled connection is dead, and nothing is lost by trying the next one.
-async fn begin(pool: &PgPool) -> Result<Held> {
-    let mut dead = 0;
-    loop {
-        let mut held = Held(Some(pool.acquire().await?));
-        match limited(held.connection().execute("BEGIN")).await {
-            Ok(_) => return Ok(held),
-            Err(error) if connection_lost(&error) && dead < pool.options().get_max_connections() => dead += 1,
-            Err(error) => return Err(Error::Sql(error)),
-        }
-    }
-}
-
-async fn run<T, F>(connection: &mut PgConnection, name: &'static str, work: &F) -> Result<T>
+/// One run of what only reads: each query by itself, or, behind a pooler, all in one session.
+async fn read_once<T, F>(pool: &PgPool, sessions: &Sessions, name: &'static str, work: &F) -> Result<T>
 where
     F: for<'t> Fn(&'t mut Tx<'_>) -> BoxFuture<'t, Result<T>> + Send + Sync,
 {
-    let mut tx = Tx::Postgres(connection);
+    if sessions.is_pooled() {
+        let mut held = begin(pool, sessions).await?;
+        let answer = run(held.connection(), sessions, name, work).await;
+        if !matches!(&answer, Err(error) if error.is_connection_lost() || matches!(error, Error::Panicked(_))) {
+            held.roll_back().await;
+        }
+        return answer;
+    }
+    let mut held = Held(Some(pool.acquire().await?));
+    let answer = run(held.connection(), sessions, name, work).await;
+    held.finish(&answer);
+    answer
+}
+
+/// Begins on a connection that works. After a restart of the server every pooled connection is dead, and nothing is lost by trying the next one.
+async fn begin(pool: &PgPool, sessions: &Sessions) -> Result<Held> {
+    let begin = async {
+        let mut dead = 0;
+        loop {
+            let mut held = Held(Some(pool.acquire().await?));
+            match held.connection().execute(sessions.begin()).await {
+                Ok(_) => return Ok(held),
+                Err(error) if connection_lost(&error) && dead < pool.options().get_max_connections() => dead += 1,
+                Err(error) => return Err(Error::Sql(error)),
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, begin).await.unwrap_or_else(|_elapsed| Err(Error::Sql(silent())))
+}
+
+async fn run<T, F>(connection: &mut PgConnection, sessions: &Sessions, name: &'static str, work: &F) -> Result<T>
+where
+    F: for<'t> Fn(&'t mut Tx<'_>) -> BoxFuture<'t, Result<T>> + Send + Sync,
+{
+    let mut tx = Tx::Postgres(connection, sessions.statements());
     let caught = AssertUnwindSafe(async { work(&mut tx).await }).catch_unwind();
     match tokio::time::timeout(SILENCE, caught).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(_panic)) => Err(Error::Panicked(name)),
         Err(_elapsed) => Err(Error::Sql(silent())),
     }
+}
+
+async fn lives(connection: &mut PgConnection) -> bool {
+    matches!(tokio::time::timeout(PING, connection.ping()).await, Ok(Ok(())))
 }
 
 async fn limited<T>(statement: impl Future<Output = sqlx::Result<T>>) -> sqlx::Result<T> {
@@ -215,6 +237,13 @@ impl Held {
 
     fn release(mut self) {
         drop(self.0.take());
+    }
+
+    /// Undoes what the transaction did; a connection on which even that fails is hung up, which has the same effect.
+    async fn roll_back(mut self) {
+        if limited(self.connection().execute("ROLLBACK")).await.is_ok() {
+            self.release();
+        }
     }
 
     /// After reads there is nothing to roll back; only a connection that broke, or was left in the middle, is hung up.

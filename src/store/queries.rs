@@ -2,7 +2,7 @@
 
 use super::{
     Sql, attempt, audit, callback, caller, checkpoint, database_time, dead_letter, document, event, idempotency, inbox, legacy_call,
-    outbox, owed_answer, protocol, protocol_number, retention, setting, step_cache, task, task_follower,
+    migrate, outbox, owed_answer, protocol, protocol_number, retention, sessions, setting, step_cache, task, task_follower, wakeups,
 };
 
 /// The files that hold queries; a test finds the one that is not named here.
@@ -19,14 +19,17 @@ const FILES: &[&[(&str, Sql)]] = &[
     idempotency::ALL,
     inbox::ALL,
     legacy_call::ALL,
+    migrate::ALL,
     outbox::ALL,
     owed_answer::ALL,
     protocol::ALL,
     protocol_number::ALL,
     retention::ALL,
+    sessions::ALL,
     setting::ALL,
     step_cache::ALL,
     task_follower::ALL,
+    wakeups::ALL,
 ];
 
 /// Name and text of every query.

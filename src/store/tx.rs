@@ -1,6 +1,6 @@
 //! An open transaction (or read connection) on either database, and the macro that type-checks a body once per database.
 
-use super::Result;
+use super::{Result, statements::Statements};
 use futures::future::BoxFuture;
 use sqlx::{PgConnection, SqliteConnection};
 
@@ -8,7 +8,7 @@ use sqlx::{PgConnection, SqliteConnection};
 #[derive(Debug)]
 pub enum Tx<'c> {
     Sqlite(&'c mut SqliteConnection),
-    Postgres(&'c mut PgConnection),
+    Postgres(&'c mut PgConnection, Statements),
 }
 
 /// Gives a closure the signature that transactions take: its type alone does not say that the future borrows the transaction.
@@ -29,8 +29,9 @@ macro_rules! with_tx {
                 let ($connection, $text) = (&mut **connection, $sql.sqlite);
                 $body
             }
-            $crate::store::Tx::Postgres(connection) => {
-                let ($connection, $text) = (&mut **connection, $sql.postgres);
+            $crate::store::Tx::Postgres(connection, statements) => {
+                let connection = $crate::store::statements::Careful { connection: &mut **connection, statements: *statements };
+                let ($connection, $text) = (connection, $sql.postgres);
                 $body
             }
         }

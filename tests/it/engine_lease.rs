@@ -1,9 +1,10 @@
 //! Who may write to a task: the holder of its lease, as long as the lease holds, and nobody else.
 
 use crate::{
-    engine_world::{LIMIT, SECOND, Script, Setup, demo, endless, metric, protocol, recorder, start_of_time},
+    engine_world::{LIMIT, SECOND, Script, Setup, author, demo, endless, metric, protocol, recorder, start_of_time},
     support::{TestDatabase, eventually, on_both_databases},
 };
+use futures::FutureExt as _;
 use protocol_bridge::{
     base::clock::Clock,
     domain::{
@@ -48,7 +49,7 @@ on_both_databases! {
         let db = setup().open(&database).await;
         // A renewal that fails is tried again in time.
         db.faults().arm("renew_leases", Fault::FailBefore, 2);
-        let nodes = [setup().start(&database, &db), setup().start(&database, &db)];
+        let nodes = [(); 3].map(|()| setup().start(&database, &db));
         let task = nodes[0].submit(protocol("long")).await;
         let task = nodes[0].reaches(task.id, Status::Completed).await;
         assert_eq!((task.claim_no, task.attempt_no, runs.load(Ordering::Relaxed)), (1, 1, 1));
@@ -56,6 +57,34 @@ on_both_databases! {
         for node in nodes {
             node.kill().await;
         }
+    }
+
+    async fn the_longest_attempt_there_may_be_is_never_taken_at_the_default_settings(database: TestDatabase) {
+        let clock = Clock::manual(start_of_time());
+        let setup = |seed| {
+            let mut setup = Setup::still(seed).with_executor(Kind::Protocol, endless()).with_config(|config| config.max_attempts = 1);
+            setup.clock = clock.clone();
+            setup
+        };
+        let db = setup(1).open(&database).await;
+        let (node, ticks) = setup(1).by_hand(&database, &db);
+        let others = [setup(2).by_hand(&database, &db), setup(3).by_hand(&database, &db)];
+        let task = node.submit(protocol("long")).await;
+        assert_eq!(ticks.claim_due().await.unwrap(), 1);
+        let config = crate::support::config().engine;
+        let beats = config.attempt_deadline.as_secs() / config.heartbeat.as_secs();
+        for beat in 1..beats {
+            clock.advance(config.heartbeat);
+            ticks.renew().await.unwrap();
+            for (_, ticks) in &others {
+                assert_eq!((ticks.rescue().await.unwrap(), ticks.claim_due().await.unwrap()), (0, 0), "at heartbeat {beat}");
+            }
+        }
+        assert_eq!(node.task(task.id).await.claim_no, 1);
+        // Its time is over: what ends it is the deadline, not a rescue.
+        clock.advance(config.heartbeat);
+        let failed = node.reaches(task.id, Status::Failed).await;
+        assert_eq!((failed.claim_no, failed.failure.unwrap().code), (1, FailureCode::DeadlineExceeded));
     }
 
     async fn a_task_that_kills_its_workers_ends_as_a_dead_letter(database: TestDatabase) {
@@ -78,7 +107,7 @@ on_both_databases! {
             assert!(rescuer.rescue().await.unwrap() >= 1);
             assert_eq!(rescuer.rescue().await.unwrap(), 0, "once is enough");
             if crash == 1 {
-                assert!(matches!(watcher.engine.cancel(other.id).await.unwrap(), protocol_bridge::engine::Cancelled::Now(_)));
+                assert!(matches!(watcher.engine.cancel(other.id, &author()).await.unwrap(), protocol_bridge::engine::Cancelled::Now(_)));
             }
         }
         let task = watcher.task(task.id).await;
@@ -267,8 +296,11 @@ on_both_databases! {
         db.faults().arm("checkpoint", Fault::FailAfter, 1);
         ticks.claim_due().await.unwrap();
         eventually(LIMIT, "the fault was met", || async { database.number("SELECT COUNT(*) FROM checkpoint").await == 2 }).await;
-        node.clock.advance(SECOND / 2);
-        at.notified().await;
+        eventually(LIMIT, "it was written again", || async {
+            node.clock.advance(SECOND / 1000);
+            at.notified().now_or_never().is_some()
+        })
+        .await;
         let seen = node.task(task.id).await;
         assert_eq!((seen.phase, seen.progress), (Some(Phase::Collect), Progress { done: 1, known: 4 }));
         go_on.notify_one();

@@ -245,3 +245,70 @@ on_both_databases! {
         node.kill().await;
     }
 }
+
+/// A row whose transaction commits after younger ones were sent is sent all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_commits_late_is_sent() {
+    let database = TestDatabase::postgres().await;
+    let setup = Setup::still(40);
+    let db = setup.open(&database).await;
+    let (node, ticks) = setup.by_hand(&database, &db);
+    let us = node.clock.now().as_micros();
+    let late = format!(
+        "BEGIN; INSERT INTO task (id, kind, payload, status, claim_no, attempt_no, max_attempts, run_at_us, next_attempt_us, steps_done, \
+         steps_known, caller, revision, created_us) VALUES ('00000000-0000-7000-8000-000000000001', 'demo', '{{}}', 'PENDING', 0, 0, 5, {us}, {us}, 0, 0, \
+         'test', 1, {us}); \
+         INSERT INTO outbox (message_id, task_id, envelope_type, payload, available_us, send_attempts, created_us) VALUES \
+         ('00000000-0000-7000-8000-000000000002', '00000000-0000-7000-8000-000000000001', 'ProcessTask', \
+         '{{\"messageId\":\"00000000-0000-7000-8000-000000000002\",\"taskId\":\"00000000-0000-7000-8000-000000000001\",\"envelopeType\":\"ProcessTask\",\"payloadJson\":\"{{}}\"}}', \
+         {us}, 0, {us})"
+    );
+    let mut session = database.postgres_connection().await;
+    sqlx::raw_sql(sqlx::AssertSqlSafe(late)).execute(&mut session).await.expect("it is inserted");
+    node.clock.advance(SECOND);
+    let mut ids = Vec::new();
+    for _ in 0..10 {
+        ids.push(node.submit(demo("{}")).await.id);
+    }
+    ticks.relay().await.unwrap();
+    ticks.mark().await;
+    let unsent = "SELECT COUNT(*) FROM outbox WHERE published_us IS NULL";
+    assert_eq!(database.number(unsent).await, 0, "the ten are sent");
+    sqlx::raw_sql("COMMIT").execute(&mut session).await.expect("it commits");
+    assert_eq!(database.number(unsent).await, 1);
+    assert_eq!(ticks.relay().await.unwrap(), 1, "found by its state, not by its place");
+    ticks.mark().await;
+    assert_eq!(database.number(unsent).await, 0);
+    ticks.consume().await.unwrap();
+    node.reaches("00000000-0000-7000-8000-000000000001".parse().unwrap(), Status::Completed).await;
+}
+
+/// Fifty submitters whose commits take their time, in no order.
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_order_commits_come_in_everything_is_sent() {
+    const EACH: usize = 20;
+    let database = TestDatabase::postgres().await;
+    let setup = Setup::new();
+    let db = setup.open(&database).await;
+    database
+        .execute(
+            "CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(random() * 0.05); RETURN NULL; END'; \
+             CREATE CONSTRAINT TRIGGER dawdle AFTER INSERT ON outbox DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION dawdle()",
+        )
+        .await;
+    let node = setup.start(&database, &db);
+    let submitters = (0..50).map(|_| async {
+        for _ in 0..EACH {
+            node.submit(demo("{}")).await;
+        }
+    });
+    futures::future::join_all(submitters).await;
+    let completed = "SELECT COUNT(*) FROM task WHERE status = 'COMPLETED'";
+    eventually(LIMIT, "everything has run", || async { database.number(completed).await == 50 * i64::try_from(EACH).unwrap() }).await;
+    eventually(LIMIT, "everything is marked", || async {
+        database.number("SELECT COUNT(*) FROM outbox WHERE published_us IS NULL").await == 0
+    })
+    .await;
+    assert_eq!(database.number("SELECT COUNT(*) FROM attempt").await, 50 * i64::try_from(EACH).unwrap(), "each once");
+    node.kill().await;
+}

@@ -1,7 +1,7 @@
 //! What the janitor takes away when its time has come, and what it never does.
 
 use crate::{
-    engine_world::{Node, SECOND, Script, Setup, demo, metric, protocol, recorder, with_key},
+    engine_world::{Node, SECOND, Script, Setup, author, demo, metric, protocol, recorder, with_key},
     support::{TestDatabase, on_both_databases},
 };
 use futures::future::join;
@@ -107,7 +107,7 @@ on_both_databases! {
         let letters = node.engine.dead_letters(protocol_bridge::engine::DeadLetterFilter::default(), None, 10).await.unwrap().items;
         assert_eq!(letters.iter().map(|letter| letter.task_id).collect::<Vec<_>>(), [failed.id], "the other went with its task");
         assert_eq!(node.engine.attempts(failed.id).await.unwrap().len(), 1);
-        assert!(matches!(node.engine.replay(letters[0].id, None).await.unwrap(), Replayed::Queued(_)), "it can still be replayed");
+        assert!(matches!(node.engine.replay(letters[0].id, None, &author()).await.unwrap(), Replayed::Queued(_)), "it can still be replayed");
         run_all(&node, &ticks).await;
         node.reaches(failed.id, Status::Completed).await;
         ticks.clean().await.unwrap();

@@ -1,7 +1,7 @@
 //! Accepted exactly once: per idempotency key, and per agenda while its task is active.
 
 use crate::{
-    engine_world::{LIMIT, Node, SECOND, Script, Setup, demo, endless, protocol, with_key},
+    engine_world::{LIMIT, Node, SECOND, Script, Setup, author, demo, endless, protocol, with_key},
     support::{TestDatabase, eventually, on_both_databases},
 };
 use futures::{FutureExt as _, future::join_all};
@@ -10,7 +10,7 @@ use protocol_bridge::{
         failure::{Failure, FailureCode},
         task::{Kind, Status},
     },
-    engine::{Decision, SubmitError, Submitted, submit_effect},
+    engine::{Cancelled, Decision, Overload, SubmitError, Submitted, submit_effect},
     store::{self, Dialect, Fault, setting},
 };
 use std::{collections::HashSet, time::Duration};
@@ -86,6 +86,33 @@ on_both_databases! {
         assert_eq!(joined.task.next_attempt_at, waiting.next_attempt_at, "the back-off stands");
     }
 
+    async fn a_task_may_be_due_long_ago_or_in_thousands_of_years(database: TestDatabase) {
+        let setup = Setup::still(7);
+        let db = setup.open(&database).await;
+        let (node, ticks) = setup.by_hand(&database, &db);
+        let at = async |time: &str| {
+            let mut submission = demo("{}");
+            submission.run_at = Some(time.parse().expect("a time"));
+            node.submit(submission).await
+        };
+        let past = at("1970-01-01T00:00:00Z").await;
+        assert_eq!(past.next_attempt_at, node.clock.now(), "at once");
+        let years = at("2031-01-01T00:00:00Z").await;
+        let end = at("9999-12-30T00:00:00Z").await;
+        assert_eq!((ticks.relay().await.unwrap(), ticks.claim_due().await.unwrap()), (0, 1), "the first was handed over");
+        node.reaches(past.id, Status::Completed).await;
+        ticks.count().await.unwrap();
+        let wait = years.next_attempt_at.since(node.clock.now());
+        node.clock.advance(wait - SECOND);
+        assert_eq!((ticks.relay().await.unwrap(), ticks.claim_due().await.unwrap()), (0, 0), "not a second earlier");
+        node.clock.advance(SECOND);
+        assert_eq!((ticks.relay().await.unwrap(), ticks.consume().await.unwrap()), (1, 1));
+        let done = node.reaches(years.id, Status::Completed).await;
+        assert_eq!(done.started_at, Some(years.next_attempt_at));
+        assert_eq!(node.task(end.id).await.status, Status::Pending);
+        assert!(matches!(node.engine.cancel(end.id, &author()).await.unwrap(), Cancelled::Now(_)));
+    }
+
     async fn a_full_queue_refuses_new_tasks_and_still_answers_joins_and_repeats(database: TestDatabase) {
         let setup = Setup::still(3).with_config(|config| config.max_pending = 2);
         let db = setup.open(&database).await;
@@ -93,7 +120,7 @@ on_both_databases! {
         let known = node.submit(with_key(demo("{}"), "known", "same")).await;
         let active = node.submit(protocol("a")).await;
         let refused = node.engine.submit(with_key(demo("{}"), "refused", "same"), None).await;
-        assert!(matches!(refused, Err(SubmitError::Overloaded)), "{refused:?}");
+        assert!(matches!(refused, Err(SubmitError::Overloaded(Overload::Queue))), "{refused:?}");
         assert_eq!(node.submit(with_key(demo("{}"), "known", "same")).await.id, known.id);
         assert_eq!(node.submit(protocol("a")).await.id, active.id);
         assert_eq!(database.number("SELECT COUNT(*) FROM idempotency_key").await, 1, "the refused key is free");

@@ -1,18 +1,21 @@
 //! What the engine's tests share: nodes over one database, executors that do as a test says, and looks into what happened.
 
 use crate::support::{TestDatabase, eventually};
+use bytesize::ByteSize;
 use futures::{FutureExt as _, future::BoxFuture};
 use metrics_exporter_prometheus::PrometheusHandle;
 use protocol_bridge::{
     base::{
         clock::Clock,
         config::{self, Toggle},
+        disk::FreeSpace,
         entropy::Entropy,
         metrics,
         shutdown::Shutdown,
     },
     domain::{
-        ids::TaskId,
+        audit::Author,
+        ids::{RequestId, TaskId},
         task::{Kind, Status, Task},
         time::Timestamp,
     },
@@ -42,6 +45,7 @@ pub fn config() -> config::Engine {
         nats_prefix: "protocol-bridge".to_owned(),
         max_running: 16,
         max_pending: 10_000,
+        min_free_space: ByteSize::b(0),
         lease: 30 * SECOND,
         heartbeat: 10 * SECOND,
         attempt_deadline: 600 * SECOND,
@@ -66,6 +70,7 @@ pub struct Setup {
     pub transport: Arc<dyn Transport>,
     pub executors: HashMap<Kind, Arc<dyn TaskExecutor>>,
     pub own_lease_thread: bool,
+    pub disk: Option<FreeSpace>,
 }
 
 impl Setup {
@@ -83,6 +88,7 @@ impl Setup {
                 (Kind::Protocol, Script::new(|_| async { Decision::Done(Done::default()) })),
             ]),
             own_lease_thread: true,
+            disk: None,
         }
     }
 
@@ -113,7 +119,7 @@ impl Setup {
     fn parts(self, database: &TestDatabase, db: Db) -> Parts {
         // As the service does it: on PostgreSQL the lease keeper has a connection of its own.
         let lease_store = (self.own_lease_thread && database.dialect == Dialect::Postgres).then(|| protocol_bridge::store::Options {
-            max_connections: 1,
+            max_connections: 2,
             migrate: false,
             ..database.options(self.clock.clone(), self.entropy.clone())
         });
@@ -127,6 +133,7 @@ impl Setup {
             clock: self.clock,
             entropy: self.entropy,
             executors: self.executors,
+            disk: self.disk,
         }
     }
 
@@ -216,6 +223,11 @@ pub fn endless() -> Arc<dyn TaskExecutor> {
         run.cancelled().cancelled().await;
         Decision::Done(Done::default())
     })
+}
+
+/// Whoever does something by hand in a test.
+pub fn author() -> Author {
+    Author { name: "operator".to_owned(), address: "127.0.0.1".to_owned(), request_id: RequestId(uuid::Uuid::nil()) }
 }
 
 pub fn demo(payload: &str) -> Submission {

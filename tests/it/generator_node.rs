@@ -75,6 +75,7 @@ impl Setup {
             clock: clock.clone(),
             entropy,
             executors,
+            disk: None,
         };
         let engine = Engine::start(parts, &shutdown);
         Node { generator, engine, db, clock, shutdown }

@@ -1,6 +1,7 @@
 //! Tasks that generate, on both databases: what is asked of the source, what is stored, and what is left after a crash at each boundary.
 
 use crate::{
+    engine_world::author,
     generator_node::{LIMIT, Setup, id},
     support::{
         TestDatabase,
@@ -145,7 +146,7 @@ on_both_databases! {
         set(good());
         let open = node.engine.dead_letters(DeadLetterFilter::default(), None, 10).await.expect("the store answers");
         let letter = open.items.iter().find(|letter| letter.task_id == task.id).expect("a dead letter");
-        node.engine.replay(letter.id, None).await.expect("the store answers");
+        node.engine.replay(letter.id, None, &author()).await.expect("the store answers");
         let replayed = node.finished(task.id).await;
         assert_eq!(replayed.status, Status::Completed, "{:?}", replayed.failure);
     }
@@ -181,7 +182,7 @@ on_both_databases! {
         assert_eq!((failure.code, failure.phase, failure.detail.as_deref()), (FailureCode::RenderFailed, Some(Phase::Merge), Some("on purpose")));
         *agenda.lock().expect("nobody panics") = with("/questions/0/title", json!("О бюджете в новой редакции"));
         let open = node.engine.dead_letters(DeadLetterFilter::default(), None, 10).await.expect("the store answers");
-        node.engine.replay(open.items[0].id, None).await.expect("the store answers");
+        node.engine.replay(open.items[0].id, None, &author()).await.expect("the store answers");
         let task = node.finished(task.id).await;
         assert_eq!(task.status, Status::Completed, "{:?}", task.failure);
         assert_eq!(node.protocols("a").await[0].record.questions[0].title, "О бюджете в новой редакции");

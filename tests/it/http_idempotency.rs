@@ -1,7 +1,13 @@
 //! Idempotency keys: the same request again is the same task, another one under the same key is refused (I-01, I-03).
 
 use crate::support::{Service, TestDatabase, on_both_databases};
+use protocol_bridge::{
+    base::config::{CallerConfig, Role},
+    generator::documents::hex,
+    store::Dialect,
+};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 async fn post(service: &Service, key: &str, body: &str) -> (u16, Value) {
     service
@@ -54,14 +60,52 @@ on_both_databases! {
         assert_eq!(service.json(twice).await.0, 400);
     }
 
+    async fn each_caller_has_keys_of_its_own(database: TestDatabase) {
+        let caller = |name: &str| CallerConfig {
+            name: name.to_owned(),
+            roles: vec![Role::Submit],
+            key_sha256: Some(hex(&Sha256::digest(format!("key-of-{name}").as_bytes()))),
+            networks: vec![],
+            user_agent: None,
+            retired: false,
+            cut_off: None,
+        };
+        let service = Service::with(database, &[], |config| config.callers = vec![caller("one"), caller("two")]).await;
+        let submit = |name: &str, agenda: &str| {
+            let request = service.post("/task").header("idempotency-key", "k").bearer_auth(format!("key-of-{name}"));
+            service.json(request.json(&json!({ "agendaId": agenda, "runAt": "2096-01-01T00:00:00Z" })))
+        };
+        let (status, first) = submit("one", "1").await;
+        assert_eq!(status, 202, "{first}");
+        let (status, other) = submit("two", "2").await;
+        assert_eq!((status, &other["joined"]), (202, &false.into()), "another caller's key is another key: {other}");
+        assert_ne!(first["taskId"], other["taskId"]);
+        assert_eq!(submit("two", "1").await.0, 422);
+        assert_eq!(submit("one", "1").await.1["taskId"], first["taskId"]);
+    }
+
     async fn parallel_repeats_are_one_task(database: TestDatabase) {
+        // On PostgreSQL two nodes; a SQLite file is served by one process.
+        let second = (database.dialect == Dialect::Postgres).then(|| TestDatabase {
+            url: database.url.clone(),
+            dialect: database.dialect,
+            data_dir: tempfile::tempdir().expect("a folder"),
+        });
         let service = Service::start(database).await;
-        for round in 0..10 {
+        let other = match second {
+            Some(database) => Some(Service::start(database).await),
+            None => None,
+        };
+        for round in 0..100 {
             let body = json!({ "payload": { "round": round }, "idempotencyKey": format!("round-{round}") });
-            let answers = futures::future::join_all((0..20).map(|_| service.json(service.post("/api/tasks").json(&body)))).await;
+            let calls = (0..20).map(|call| {
+                let service = other.as_ref().filter(|_| call % 2 == 1).unwrap_or(&service);
+                service.json(service.post("/api/tasks").json(&body))
+            });
+            let answers = futures::future::join_all(calls).await;
             assert!(answers.iter().all(|(status, answer)| *status == 202 && answer["taskId"] == answers[0].1["taskId"]), "{answers:?}");
             assert_eq!(answers.iter().filter(|(_, answer)| answer["joined"] == false).count(), 1);
         }
-        assert_eq!(service.database.number("SELECT COUNT(*) FROM task").await, 10);
+        assert_eq!(service.database.number("SELECT COUNT(*) FROM task").await, 100);
     }
 }

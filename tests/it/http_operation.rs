@@ -7,7 +7,7 @@ on_both_databases! {
     async fn readiness_says_why(database: TestDatabase) {
         let service = Service::start(database).await;
         let text = service.get("/readyz?verbose").send().await.unwrap().text().await.unwrap();
-        assert_eq!(text, "[+]database ok\n[+]draining ok\nok\n");
+        assert_eq!(text, "[+]database ok\n[+]schema ok\n[+]draining ok\n[+]claiming ok\nok\n");
         service.draining.cancel();
         let response = service.get("/readyz?verbose").send().await.unwrap();
         assert_eq!((response.status().as_u16(), response.headers()["connection"].to_str().unwrap()), (503, "close"));
@@ -117,6 +117,7 @@ async fn rubbish(service: &Service, numbers: std::ops::Range<u32>) {
 /// 100,000 of them: series stay as many, memory stays flat, `/metrics` stays quick. Run by hand: `cargo nextest run --run-ignored only -E 'test(hundred_thousand)'`.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes"]
+#[expect(clippy::print_stderr, reason = "what it measures is what it is for")]
 async fn a_hundred_thousand_made_up_requests_cost_nothing_that_stays() {
     let resident = || {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();

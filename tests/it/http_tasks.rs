@@ -185,7 +185,7 @@ on_both_databases! {
         let (_, letters) = service.json(service.get("/api/dead-letters")).await;
         let letter = &letters["items"][0];
         let keys: Vec<&str> = letter.as_object().unwrap().keys().map(String::as_str).collect();
-        assert_eq!(keys, ["deadLetterId", "taskId", "agendaId", "reason", "message", "attempts", "phase", "failedAt", "replayedAt"]);
+        assert_eq!(keys, ["deadLetterId", "taskId", "agendaId", "reason", "message", "attempts", "phase", "failedAt", "replayedAt", "dismissedAt"]);
         assert_eq!((&letter["taskId"], &letter["attempts"]), (&task["taskId"], &5.into()));
         let url = format!("/api/dead-letters/{}/replay", letter["deadLetterId"].as_str().unwrap());
         let (status, body) = service.json(service.post(&url).json(&json!({ "fromPhase": "DREAM" }))).await;

@@ -65,10 +65,7 @@ impl Replicas {
     /// A hundred calls, a third on each replica.
     async fn hold(&self) -> Vec<JoinHandle<reqwest::Result<Response>>> {
         let calls = (0..CALLS).map(|call| tokio::spawn(merge(&self.running[call % 3], call % AGENDAS))).collect();
-        for process in &self.running {
-            let at_least = i32::try_from(CALLS / 3).expect("few");
-            eventually(LIMIT, "the calls are held", async || waiters(process).await >= at_least).await;
-        }
+        eventually(LIMIT, "the calls are held", async || held(&self.running).await >= CALLS).await;
         calls
     }
 
@@ -90,10 +87,15 @@ fn merge(process: &Process, agenda: usize) -> impl Future<Output = reqwest::Resu
     process.client.post(format!("{}/api/v1/protocol/merge/byAgenda/council-{agenda}", process.url)).send()
 }
 
-async fn waiters(process: &Process) -> i32 {
-    let text = process.client.get(format!("{}/metrics", process.url)).send().await.expect("an answer").text().await.expect("a text");
-    let value = text.lines().find_map(|line| line.strip_prefix("protocol_bridge_legacy_waiters ")).expect("the gauge is there");
-    value.parse().expect("a number")
+/// How many calls are held by all of them together.
+async fn held(replicas: &[Process]) -> usize {
+    let mut held = 0;
+    for process in replicas {
+        let text = process.client.get(format!("{}/metrics", process.url)).send().await.expect("an answer").text().await.expect("a text");
+        let value = text.lines().find_map(|line| line.strip_prefix("protocol_bridge_legacy_waiters ")).expect("the gauge is there");
+        held += value.parse::<usize>().expect("a number");
+    }
+    held
 }
 
 async fn protocol_of(answer: Response) -> Value {
@@ -142,14 +144,7 @@ async fn without_it_each_is_told_its_task_and_the_repeated_call_gets_the_protoco
     assert_eq!(told.len(), CALLS);
     let again: Vec<_> =
         told.iter().enumerate().map(|(number, (agenda, _))| tokio::spawn(merge(&replicas.running[number % 3], *agenda))).collect();
-    eventually(LIMIT, "they are held again", async || {
-        let mut held = 0;
-        for process in &replicas.running {
-            held += waiters(process).await;
-        }
-        held >= i32::try_from(CALLS).expect("few")
-    })
-    .await;
+    eventually(LIMIT, "they are held again", async || held(&replicas.running).await >= CALLS).await;
     replicas.gate.send_replace(true);
     for (answer, (_, task)) in join_all(again).await.into_iter().zip(&told) {
         let protocol = protocol_of(answer.expect("no panic").expect("an answer")).await;

@@ -190,8 +190,8 @@ impl World {
                 operation!(tx, [leases, until], async { Ok::<_, Error>(sorted(task::renew(tx, &leases, until).await?)) })
             }
             4 => {
-                let tokens = vec![self.lease().1, self.lease().1];
-                operation!(tx, [tokens], async { Ok::<_, Error>(sorted(task::held(tx, &tokens).await?)) })
+                let leases = vec![self.lease(), self.lease()];
+                operation!(tx, [leases], async { Ok::<_, Error>(sorted(task::held(tx, &leases).await?)) })
             }
             _ => {
                 let limit = self.rng.random_range(1..5);
@@ -252,8 +252,9 @@ impl World {
                 let recent = self.dead_letters[self.dead_letters.len().saturating_sub(4)..].to_vec();
                 let dead_letter = self.pick(&recent).unwrap_or_else(|| self.id());
                 operation!(tx, [id, dead_letter, now], async {
-                    let replayed = dead_letter::mark_replayed(tx, dead_letter, now).await?;
-                    Ok::<_, Error>((replayed, task::replay(tx, id, now).await?))
+                    let dismissed = id.0.as_bytes()[15] % 4 == 0 && dead_letter::dismiss(tx, dead_letter, now).await?;
+                    let replayed = !dismissed && dead_letter::mark_replayed(tx, dead_letter, now).await?;
+                    Ok::<_, Error>((dismissed, replayed, task::replay(tx, id, now).await?))
                 })
             }
             _ => {
@@ -317,7 +318,7 @@ impl World {
             5 => operation!(tx, [now], async { Ok::<_, Error>((outbox::next_due(tx, now).await?, outbox::unpublished(tx, now).await?)) }),
             6 => operation!(tx, [id], async { Ok::<_, Error>((attempt::of_task(tx, id).await?, event::of_task(tx, id).await?)) }),
             _ => operation!(tx, [limit], async {
-                let exceeds = task::pending_exceeds(tx, limit as u64).await?;
+                let exceeds = task::pending_reaches(tx, limit as u64).await?;
                 Ok::<_, Error>((task::active(tx).await?, exceeds, sorted(task::finished(tx).await?)))
             }),
         }
@@ -340,6 +341,9 @@ impl World {
             reason: self.rng.random_bool(0.3).then_some(reason),
             agenda_id: self.rng.random_bool(0.3).then_some(agenda),
             open_only: self.rng.random_bool(0.5),
+            from: self.rng.random_bool(0.2).then_some(self.now - Duration::from_mins(5)),
+            to: self.rng.random_bool(0.2).then_some(self.now - Duration::from_mins(1)),
+            task_id: None,
         };
         if self.rng.random_bool(0.6) {
             operation!(tx, [filter, limit], async {
@@ -352,7 +356,8 @@ impl World {
                 let first = dead_letter::list(tx, &dead, None, limit).await?;
                 let cursor = first.last().map(|letter| Cursor { at: letter.failed_at, id: letter.id.0 });
                 let then = dead_letter::list(tx, &dead, cursor, limit).await?;
-                Ok::<_, Error>((first, then, sorted(dead_letter::open_by_reason(tx).await?)))
+                let count = dead_letter::count(tx, &dead).await?;
+                Ok::<_, Error>((first, then, count, sorted(dead_letter::open_by_reason(tx).await?)))
             })
         }
     }

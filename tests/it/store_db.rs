@@ -144,7 +144,7 @@ async fn lose(db: &Db, database: &TestDatabase, times: u32) -> Result<u32, Error
                         let options = SqliteConnectOptions::from_str(&url)?.busy_timeout(Duration::ZERO);
                         options.connect().await?.execute("BEGIN IMMEDIATE").await?;
                     }
-                    Tx::Postgres(connection) => {
+                    Tx::Postgres(connection, _) => {
                         connection.execute("DO $$ BEGIN RAISE EXCEPTION 'on purpose' USING ERRCODE = '40001'; END $$").await?;
                     }
                 }

@@ -5,6 +5,10 @@ use protocol_bridge::{
     base::{clock::Clock, entropy::Entropy},
     store::{Db, Dialect, Error, Options},
 };
+use sqlx::{
+    SqlSafeStr as _,
+    migrate::{Migration, MigrationType, Migrator},
+};
 
 fn options(database: &TestDatabase, migrate: bool) -> Options {
     Options { migrate, ..database.options(Clock::system(), Entropy::seeded(1)) }
@@ -30,6 +34,34 @@ on_both_databases! {
                 start.expect("no panic").unwrap_or_else(|error| panic!("round {round}: {error:?}")).close().await;
             }
             assert_eq!(fresh.number("SELECT count(*) FROM _sqlx_migrations").await, migrations());
+        }
+    }
+
+    /// D-02, and an upgrade: the schema is an earlier one, with a row in it, and eight start at once.
+    async fn eight_starts_on_the_schema_before(database: TestDatabase) {
+        for round in 0..5 {
+            let old = database.another().await;
+            let first = match old.dialect {
+                Dialect::Sqlite => include_str!("../../migrations/sqlite/0001_initial.sql"),
+                Dialect::Postgres => include_str!("../../migrations/postgres/0001_initial.sql"),
+            };
+            let migration = Migration::new(1, "initial".into(), MigrationType::Simple, first.into_sql_str(), false);
+            let migrator = Migrator::with_migrations(vec![migration]);
+            match old.dialect {
+                Dialect::Sqlite => {
+                    std::fs::File::create(old.data_dir.path().join("test.db")).expect("an empty file is an empty database");
+                    migrator.run_direct(None, &mut old.sqlite_connection().await, false).await
+                }
+                Dialect::Postgres => migrator.run_direct(None, &mut old.postgres_connection().await, false).await,
+            }
+            .expect("the first schema");
+            old.execute("INSERT INTO setting (name, value) VALUES ('before', 'kept')").await;
+            let starts = (0..8).map(|_| tokio::spawn(Db::open(options(&old, true))));
+            for start in futures::future::join_all(starts).await {
+                start.expect("no panic").unwrap_or_else(|error| panic!("round {round}: {error:?}")).close().await;
+            }
+            assert_eq!(old.fetch("SELECT value FROM setting WHERE name = 'before'").await[0][0], "kept");
+            assert!(old.number("SELECT MAX(version) FROM _sqlx_migrations").await > 1);
         }
     }
 
@@ -68,8 +100,14 @@ on_both_databases! {
 #[tokio::test(flavor = "multi_thread")]
 async fn strange_urls_are_refused() {
     for url in ["mysql://localhost/x", "/var/lib/x.db", "sqlite::memory:"] {
-        let options =
-            Options { url: url.to_owned(), max_connections: 1, migrate: true, clock: Clock::system(), entropy: Entropy::seeded(1) };
+        let options = Options {
+            url: url.to_owned(),
+            listen_url: None,
+            max_connections: 1,
+            migrate: true,
+            clock: Clock::system(),
+            entropy: Entropy::seeded(1),
+        };
         assert!(matches!(Db::open(options).await, Err(Error::Schema(_))), "{url}");
     }
 }
@@ -79,7 +117,7 @@ async fn sqlite_makes_its_folder() {
     let folder = tempfile::TempDir::new().expect("a folder");
     let path = folder.path().join("not/yet/there/bridge.db");
     let url = format!("sqlite:{}", path.display());
-    let options = Options { url, max_connections: 1, migrate: true, clock: Clock::system(), entropy: Entropy::seeded(1) };
+    let options = Options { url, listen_url: None, max_connections: 1, migrate: true, clock: Clock::system(), entropy: Entropy::seeded(1) };
     Db::open(options).await.expect("it opens").close().await;
     assert!(path.exists());
     let left: Vec<_> =

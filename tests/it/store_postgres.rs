@@ -4,7 +4,7 @@ use crate::support::{TestDatabase, eventually, postgres::Cluster};
 use futures::future::join_all;
 use protocol_bridge::{
     base::{clock::Clock, entropy::Entropy},
-    store::{Db, Error, Tx, setting},
+    store::{Db, Error, Hints, Tx, setting},
 };
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use std::{
@@ -24,7 +24,7 @@ async fn open(database: &TestDatabase) -> Db {
 
 fn connection<'t>(tx: &'t mut Tx<'_>) -> &'t mut PgConnection {
     match tx {
-        Tx::Postgres(connection) => connection,
+        Tx::Postgres(connection, _) => connection,
         Tx::Sqlite(_) => unreachable!("a test of PostgreSQL"),
     }
 }
@@ -261,4 +261,29 @@ async fn a_read_sees_what_is_committed() {
         .await
         .expect("it reads");
     assert_eq!((first.as_deref(), second.as_deref()), (None, Some("there")));
+}
+
+/// What one process says the other hears, once and without what it did not say; nobody hears itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn hints_go_to_the_others() {
+    let database = TestDatabase::postgres().await;
+    let (one, other) = (open(&database).await, open(&database).await);
+    let mut here = one.wakeups().await.expect("it listens").expect("PostgreSQL does");
+    let mut there = other.wakeups().await.expect("it listens").expect("PostgreSQL does");
+    let (due, changed) = (Hints { due: true, changed: false }, Hints { due: false, changed: true });
+    here.send(due).await.expect("it is sent");
+    there.send(changed).await.expect("it is sent");
+    assert_eq!(there.next().await.expect("a hint"), due);
+    assert_eq!(here.next().await.expect("a hint"), changed, "and not its own");
+    here.send(Hints::ALL).await.expect("it is sent");
+    let both = (there.next().await.expect("a hint"), there.next().await.expect("a hint"));
+    assert_eq!(both.0.and(both.1), Hints::ALL);
+    here.probe().await.expect("it lives");
+    database
+        .execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        )
+        .await;
+    assert!(here.probe().await.is_err());
+    assert!(there.next().await.is_err());
 }

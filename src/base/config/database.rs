@@ -9,6 +9,9 @@ pub struct Database {
     /// `postgres://…`, or `sqlite:PATH`; empty: a SQLite file in `data_dir`.
     #[serde(default)]
     pub url: Secret,
+    /// PostgreSQL behind a connection pooler: the server itself, for what needs a session of its own; empty: the same as `url`.
+    #[serde(default)]
+    pub listen_url: Secret,
     pub max_connections: u32,
     pub migrate: Migrate,
 }
@@ -28,6 +31,15 @@ impl Database {
             problems.push(Problem::new(
                 "database.url",
                 "starts with none of postgres://, postgresql:// and sqlite:; leave it empty for a SQLite file in data_dir",
+            ));
+        }
+        let listen_url = self.listen_url.expose();
+        if !(listen_url.is_empty() || ["postgres://", "postgresql://"].iter().any(|scheme| listen_url.starts_with(scheme))) {
+            problems.push(Problem::new("database.listen_url", "starts with neither postgres:// nor postgresql://"));
+        } else if !listen_url.is_empty() && (url.is_empty() || url.starts_with("sqlite:")) {
+            problems.push(Problem::new(
+                "database.listen_url",
+                "is for PostgreSQL, and database.url is a SQLite file; leave it empty, or write the same server's URL into database.url",
             ));
         }
         if self.max_connections < 2 {

@@ -1,6 +1,7 @@
 //! `[engine]`: how tasks are moved.
 
-use super::{NatsServers, Problem, Secret, duration};
+use super::{NatsServers, Problem, Secret, duration, text};
+use bytesize::ByteSize;
 use serde::Deserialize;
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ pub struct Engine {
     pub nats_prefix: String,
     pub max_running: usize,
     pub max_pending: u64,
+    #[serde(deserialize_with = "text::size")]
+    pub min_free_space: ByteSize,
     #[serde(with = "duration")]
     pub lease: Duration,
     #[serde(with = "duration")]

@@ -9,7 +9,8 @@ use std::fmt;
 pub struct Secret(String);
 
 /// Every secret of the configuration, as section and key; each may be given as `{key}_file`, the path of a file that holds it.
-pub(super) const SECRETS: &[(&str, &str)] = &[("database", "url"), ("engine", "transport"), ("agenda", "token")];
+pub(super) const SECRETS: &[(&str, &str)] =
+    &[("database", "url"), ("database", "listen_url"), ("engine", "transport"), ("agenda", "token")];
 
 impl Secret {
     #[must_use]

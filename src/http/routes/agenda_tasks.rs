@@ -43,12 +43,11 @@ pub async fn agenda_tasks(
     let (cursor, limit) = (query.cursor(), query.limit());
     query.finish()?;
     let agenda_id = agenda_id.ok_or_else(|| Problem::invalid("missing", "/query/agendaId", "this parameter is needed"))?;
-    let page = match sight::limited_to(&identity).map(str::to_owned) {
-        Some(caller) => own(&api, agenda_id, caller, cursor, limit).await?,
-        None => {
-            let filter = TaskFilter { agenda_id: Some(agenda_id), kind: Some(Kind::Protocol), ..TaskFilter::default() };
-            api.within_patience(api.engine.tasks(filter, cursor, limit)).await?
-        }
+    let page = if let Some(caller) = sight::limited_to(&identity).map(str::to_owned) {
+        own(&api, agenda_id, caller, cursor, limit).await?
+    } else {
+        let filter = TaskFilter { agenda_id: Some(agenda_id), kind: Some(Kind::Protocol), ..TaskFilter::default() };
+        api.within_patience(api.engine.tasks(filter, cursor, limit)).await?
     };
     Ok(Json(List::of(page, |task| TaskStatus::of(&task))))
 }

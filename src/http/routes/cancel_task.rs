@@ -38,12 +38,9 @@ pub async fn cancel_task(
     Extension(request_id): Extension<RequestId>,
     PathParameter(id): PathParameter<TaskId>,
 ) -> Result<Response, Problem> {
-    let cancelled = api.within_patience(api.engine.cancel(id)).await?;
+    let cancelled = api.within_patience(api.engine.cancel(id, &Api::author(&identity, request_id))).await?;
     match cancelled {
-        Cancelled::Now(task) => {
-            api.audit(&identity, request_id, "task.cancel", id.to_string()).await?;
-            Ok((StatusCode::ACCEPTED, Json(TaskStatus::of(&task))).into_response())
-        }
+        Cancelled::Now(task) => Ok((StatusCode::ACCEPTED, Json(TaskStatus::of(&task))).into_response()),
         Cancelled::Before(task) => Ok(Json(TaskStatus::of(&task)).into_response()),
         Cancelled::AlreadyFinished(task) => {
             let detail = format!("The task is {} already.", task.status);

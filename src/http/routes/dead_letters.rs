@@ -1,7 +1,11 @@
 //! `GET /api/dead-letters`: tasks that failed for good.
 
 use crate::{
-    domain::{failure::FailureCode, ids::AgendaId},
+    domain::{
+        failure::FailureCode,
+        ids::{AgendaId, TaskId},
+        time::Timestamp,
+    },
     engine::facade::DeadLetterFilter,
     http::{
         Api, Problem,
@@ -21,7 +25,10 @@ use std::str::FromStr;
     params(
         ("reason" = Option<String>, Query, description = "A code of the failure catalogue.", pattern = "^(agenda-not-found|agenda-not-ready|agenda-invalid|agenda-keeps-changing|agenda-too-large|agenda-source-unavailable|report-unavailable|render-failed|render-limit|storage-unavailable|deadline-exceeded|worker-lost|cancelled|internal)?$"),
         ("agendaId" = Option<String>, Query, description = "The agenda.", pattern = "^([A-Za-z0-9][A-Za-z0-9._~-]{0,127})?$"),
-        ("open" = Option<bool>, Query, description = "true: only those that were not replayed."),
+        ("taskId" = Option<Uuid>, Query, description = "The task."),
+        ("open" = Option<bool>, Query, description = "true: only those that were neither replayed nor dismissed."),
+        ("from" = Option<String>, Query, description = "Failed at this time or later; with an offset.", format = DateTime, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$"),
+        ("to" = Option<String>, Query, description = "Failed before this time; with an offset.", format = DateTime, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$"),
         ("cursor" = Option<String>, Query, description = "The last page's nextCursor.", pattern = "^([A-Za-z0-9_-]{32})?$"),
         ("limit" = Option<u32>, Query, description = "1 to 200, 50 if left out.", minimum = 1, maximum = 200),
     ),
@@ -34,7 +41,10 @@ pub async fn dead_letters(State(api): State<Api>, mut query: Query) -> Result<Js
     let filter = DeadLetterFilter {
         reason: query.optional::<Reason>("reason").map(|reason| reason.0),
         agenda_id: query.optional::<AgendaId>("agendaId"),
+        task_id: query.optional::<TaskId>("taskId"),
         open_only: query.optional::<bool>("open").unwrap_or(false),
+        from: query.optional::<Timestamp>("from"),
+        to: query.optional::<Timestamp>("to"),
     };
     let (cursor, limit) = (query.cursor(), query.limit());
     query.finish()?;
@@ -42,8 +52,9 @@ pub async fn dead_letters(State(api): State<Api>, mut query: Query) -> Result<Js
     Ok(Json(List::of(page, DeadLetterShape::from)))
 }
 
-/// A failure code as a query gives it.
-struct Reason(FailureCode);
+/// A failure code as a query or a body gives it.
+#[derive(Debug)]
+pub struct Reason(pub FailureCode);
 
 impl FromStr for Reason {
     type Err = &'static str;

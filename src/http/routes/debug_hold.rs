@@ -19,7 +19,8 @@ struct Place;
 impl Place {
     fn take() -> Option<Self> {
         let taken = HELD.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| (held < MOST_AT_ONCE).then_some(held + 1));
-        taken.is_ok().then_some(Self)
+        // Not `then_some`: a place that was not taken must not be given back.
+        taken.is_ok().then(|| Self)
     }
 }
 

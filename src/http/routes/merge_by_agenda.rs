@@ -220,9 +220,7 @@ fn into_http(answer: Answer, prefer: Prefer) -> Response {
 
 fn not_accepted(refusal: Refusal) -> Response {
     let (problem, task) = match refusal {
-        Refusal::Overloaded => {
-            (Problem::request(RequestProblem::Overloaded, "Too many tasks wait already; nothing was accepted.").retry_after(5), None)
-        }
+        Refusal::Overloaded(why) => (Problem::overloaded(why), None),
         Refusal::TooSlow(task) => (Problem::unavailable(), task),
         Refusal::Store(error, task) => (Problem::from(error), task),
         Refusal::Unpresentable(error, task) => (Problem::internal(Unpresentable(error)), Some(task)),

@@ -61,11 +61,8 @@ pub async fn replay(
     OptionalJsonBody(body): OptionalJsonBody,
 ) -> Result<Response, Problem> {
     let request = ReplayRequest::read(body)?;
-    match api.within_patience(api.engine.replay(id, request.from_phase)).await? {
-        Replayed::Queued(task) => {
-            api.audit(&identity, request_id, "dead-letter.replay", id.to_string()).await?;
-            Ok(super::submit::accepted(&task, false))
-        }
+    match api.within_patience(api.engine.replay(id, request.from_phase, &Api::author(&identity, request_id))).await? {
+        Replayed::Queued(task) => Ok(super::submit::accepted(&task, false)),
         Replayed::AlreadyReplayed => Err(Problem::request(RequestProblem::AlreadyReplayed, "This dead letter was replayed before.")),
         Replayed::AgendaBusy(task) => {
             Err(Problem::request(RequestProblem::AgendaBusy, "Another task of this agenda is active; taskId names it.").about(task))

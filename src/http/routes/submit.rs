@@ -49,9 +49,7 @@ impl From<SubmitError> for Problem {
             SubmitError::KeyReused => {
                 Self::request(RequestProblem::IdempotencyKeyReused, "This idempotency key came before with another content.")
             }
-            SubmitError::Overloaded => {
-                Self::request(RequestProblem::Overloaded, "Too many tasks wait already; nothing was accepted.").retry_after(5)
-            }
+            SubmitError::Overloaded(why) => Self::overloaded(why),
             SubmitError::Store(error) => error.into(),
         }
     }

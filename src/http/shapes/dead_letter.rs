@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 #[schema(example = json!({
     "deadLetterId": "0198c0e0-0000-7000-8000-000000000001", "taskId": "0198c0de-7a3e-7c11-9d2b-3f5a60718293", "agendaId": "42",
     "reason": "agenda-source-unavailable", "message": "The agenda source timed out.", "attempts": 5, "phase": "COLLECT",
-    "failedAt": "2026-11-30T12:00:42Z", "replayedAt": null
+    "failedAt": "2026-11-30T12:00:42Z", "replayedAt": null, "dismissedAt": null
 }))]
 pub struct DeadLetterShape {
     #[schema(value_type = Uuid)]
@@ -36,6 +36,9 @@ pub struct DeadLetterShape {
     pub failed_at: Timestamp,
     #[schema(value_type = Option<String>, format = DateTime, required)]
     pub replayed_at: Option<Timestamp>,
+    /// Somebody closed it without a replay.
+    #[schema(value_type = Option<String>, format = DateTime, required)]
+    pub dismissed_at: Option<Timestamp>,
 }
 
 impl From<DeadLetter> for DeadLetterShape {
@@ -50,6 +53,7 @@ impl From<DeadLetter> for DeadLetterShape {
             phase: letter.phase,
             failed_at: letter.failed_at,
             replayed_at: letter.replayed_at,
+            dismissed_at: letter.dismissed_at,
         }
     }
 }

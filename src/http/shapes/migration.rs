@@ -16,7 +16,7 @@ use utoipa::ToSchema;
     "stage": "M1", "deprecatedSince": "2026-01-01T00:00:00Z", "sunset": "2027-09-30T23:59:59Z",
     "brownouts": [{ "from": "2027-03-01T09:00:00Z", "to": "2027-03-01T10:00:00Z", "active": false }],
     "removable": false, "reason": "observed 2 of 90 days; agenda-state-machine called v1 at 2026-11-30T12:00:00Z",
-    "watchedSince": "2026-11-28T09:00:00Z", "observedSeconds": 183600, "quietPeriodSeconds": 7_776_000,
+    "watchedSince": "2026-11-28T09:00:00Z", "observedSeconds": 183_600, "quietPeriodSeconds": 7_776_000,
     "callers": [{
         "name": "agenda-state-machine", "proof": "proved", "configured": true, "state": "legacy-only", "lastAddress": "10.20.0.7", "lastUserAgent": "Java/21.0.2",
         "firstV1At": "2026-11-28T09:12:00Z", "lastV1At": "2026-11-30T12:00:00Z", "firstV2At": null, "lastV2At": null, "cutOff": null,

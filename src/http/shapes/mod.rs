@@ -1,17 +1,23 @@
 //! The JSON shapes of answers, in one place each, so that a task looks the same wherever it is shown.
 
 pub mod agenda;
+pub mod audit;
 pub mod dead_letter;
+pub mod engine_state;
 pub mod list;
 pub mod migration;
 pub mod problem_details;
 pub mod protocol;
+pub mod replay_summary;
 pub mod task;
 
 pub use agenda::{AgendaCheck, AgendaItem};
+pub use audit::AuditShape;
 pub use dead_letter::DeadLetterShape;
+pub use engine_state::EngineState;
 pub use list::List;
 pub use migration::Migration;
 pub use problem_details::{FaultShape, ProblemDetails};
 pub use protocol::ProtocolResponse;
+pub use replay_summary::ReplaySummary;
 pub use task::{AttemptShape, TaskStatus, TaskWithAttempts};

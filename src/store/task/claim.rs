@@ -48,13 +48,15 @@ const CLAIM: Sql = Sql::each(
         ", lease_token"
     ),
 );
+// By id, and locked on PostgreSQL: the commit whose answer was lost may be under way still, and holds the rows until it is over. Asking for the token here
+// would find the rows as they were before it, and wait for none of them.
 const HELD: Sql = Sql::each(
     concat!(
         "SELECT ",
         columns!(),
-        ", lease_token FROM task WHERE status = 'IN_PROGRESS' AND lease_token IN (SELECT unhex(value) FROM json_each($1))"
+        ", lease_token FROM task WHERE id IN (SELECT unhex(value) FROM json_each($1)) AND lease_token IS NOT NULL"
     ),
-    concat!("SELECT ", columns!(), ", lease_token FROM task WHERE status = 'IN_PROGRESS' AND lease_token = ANY($1)"),
+    concat!("SELECT ", columns!(), ", lease_token FROM task WHERE id = ANY($1) ORDER BY id FOR UPDATE"),
 );
 // Locked on PostgreSQL: a renewal that comes between this look and the rescue would otherwise lose to it.
 const LOCK_EXPIRED: Sql = Sql::each(
@@ -164,13 +166,22 @@ struct HeldRow {
     lease_token: Uuid,
 }
 
-/// Those tasks that are held under these tokens: how a claim whose commit's outcome is unknown finds out.
-pub async fn held(tx: &mut Tx<'_>, tokens: &[LeaseToken]) -> Result<Vec<(LeaseToken, Task)>> {
-    let tokens: IdList = tokens.iter().map(|token| token.0).collect();
-    with_tx!(tx, HELD, |connection, sql| sqlx::query_as::<_, HeldRow>(sql).bind(tokens).fetch_all(connection).await)?
-        .into_iter()
-        .map(|row| Ok((LeaseToken(row.lease_token), row.task.try_into()?)))
-        .collect()
+#[derive(sqlx::FromRow)]
+struct MaybeHeldRow {
+    #[sqlx(flatten)]
+    task: TaskRow,
+    lease_token: Option<Uuid>,
+}
+
+/// Those of these tasks that are held under these tokens: how a claim whose commit's outcome is unknown finds out. Waits for a commit that is under way.
+pub async fn held(tx: &mut Tx<'_>, leases: &[(TaskId, LeaseToken)]) -> Result<Vec<(LeaseToken, Task)>> {
+    let ids: IdList = leases.iter().map(|(id, _)| id.0).collect();
+    let rows = with_tx!(tx, HELD, |connection, sql| sqlx::query_as::<_, MaybeHeldRow>(sql).bind(ids).fetch_all(connection).await)?;
+    let held = rows.into_iter().filter_map(|row| {
+        let token = LeaseToken(row.lease_token?);
+        leases.iter().any(|(_, ours)| *ours == token).then(|| Ok((token, row.task.try_into()?)))
+    });
+    held.collect()
 }
 
 /// The task of a lease that has run out, locked until the transaction ends; `None`: it was renewed, or is somebody else's.

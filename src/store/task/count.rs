@@ -11,13 +11,16 @@ const PENDING: Sql = Sql::each(
     "SELECT COUNT(*), MIN(next_attempt_us) FROM task WHERE status = 'PENDING'",
 );
 const IN_PROGRESS: Sql = Sql::same("SELECT COUNT(*) FROM task WHERE status = 'IN_PROGRESS'");
-const PENDING_EXCEEDS: Sql = Sql::same("SELECT COUNT(*) FROM (SELECT 1 FROM task WHERE status = 'PENDING' LIMIT $1) AS bounded");
+// Without the lock two submissions that count at once would both be the last one allowed. SQLite has one writer anyway.
+const LOCK_EDGE: Sql = Sql::each("SELECT 0", "SELECT pg_advisory_xact_lock(7236827345001)");
+const PENDING_REACHES: Sql = Sql::same("SELECT COUNT(*) FROM (SELECT 1 FROM task WHERE status = 'PENDING' LIMIT $1) AS bounded");
 const FINISHED: Sql = Sql::same("SELECT status, COUNT(*) FROM task WHERE status IN ('COMPLETED', 'FAILED', 'CANCELLED') GROUP BY status");
 
 pub const ALL: &[(&str, Sql)] = &[
     ("task::active pending", PENDING),
     ("task::active in progress", IN_PROGRESS),
-    ("task::pending_exceeds", PENDING_EXCEEDS),
+    ("task::lock_edge", LOCK_EDGE),
+    ("task::pending_reaches", PENDING_REACHES),
     ("task::finished", FINISHED),
 ];
 
@@ -37,11 +40,12 @@ pub async fn active(tx: &mut Tx<'_>) -> Result<Active> {
     Ok(Active { pending: count(pending), in_progress: count(in_progress), earliest_due: earliest.map(Timestamp::from_micros) })
 }
 
-/// Whether at least `limit` tasks are PENDING; looks at no more than that many.
-pub async fn pending_exceeds(tx: &mut Tx<'_>, limit: u64) -> Result<bool> {
+/// Whether at least `limit` tasks are PENDING; looks at no more than that many. Until the transaction ends nobody else who asks gets an answer.
+pub async fn pending_reaches(tx: &mut Tx<'_>, limit: u64) -> Result<bool> {
+    with_tx!(tx, LOCK_EDGE, |connection, sql| sqlx::query(sql).execute(connection).await.map(|_| ()))?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let (found,): (i64,) =
-        with_tx!(tx, PENDING_EXCEEDS, |connection, sql| sqlx::query_as::<_, (i64,)>(sql).bind(limit).fetch_one(connection).await)?;
+        with_tx!(tx, PENDING_REACHES, |connection, sql| sqlx::query_as::<_, (i64,)>(sql).bind(limit).fetch_one(connection).await)?;
     Ok(found >= limit)
 }
 

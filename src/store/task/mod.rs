@@ -10,7 +10,7 @@ pub mod row;
 pub mod submit;
 
 pub use claim::{Claim, Due, Expired, claim, due, expired, held, lock_expired, renew};
-pub use count::{Active, active, finished, pending_exceeds};
+pub use count::{Active, active, finished, pending_reaches};
 pub use ending::{Ending, PutBack, cancel, end, progress, put_back, replay, set_protocol};
 pub use list::{TaskFilter, list};
 pub use row::{find, find_many, revisions};

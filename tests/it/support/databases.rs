@@ -26,6 +26,14 @@ impl TestDatabase {
         Self { url: format!("sqlite:{}", data_dir.path().join("test.db").display()), dialect: Dialect::Sqlite, data_dir }
     }
 
+    /// A file in memory: what is tried with it is order, not whether a disk keeps its word, and there is no disk to wait for.
+    #[expect(clippy::unused_async, reason = "the same to call as the other")]
+    pub async fn sqlite_in_memory() -> Self {
+        let memory = std::path::Path::new("/dev/shm");
+        let data_dir = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() }.expect("a folder");
+        Self { url: format!("sqlite:{}", data_dir.path().join("test.db").display()), dialect: Dialect::Sqlite, data_dir }
+    }
+
     pub async fn postgres() -> Self {
         let cluster = tokio::task::spawn_blocking(postgres::shared).await.expect("the cluster");
         Self::postgres_on(cluster).await
@@ -43,6 +51,11 @@ impl TestDatabase {
         Self { url: format!("{cluster}/{name}"), dialect: Dialect::Postgres, data_dir }
     }
 
+    /// The same database by another way (a proxy, a pooler), with a folder of its own.
+    pub fn by_way_of(&self, url: String) -> Self {
+        Self { url, dialect: self.dialect, data_dir: TempDir::new().expect("a folder") }
+    }
+
     /// One more of the same kind.
     pub async fn another(&self) -> Self {
         match self.dialect {
@@ -52,7 +65,7 @@ impl TestDatabase {
     }
 
     pub fn options(&self, clock: Clock, entropy: Entropy) -> Options {
-        Options { url: self.url.clone(), max_connections: 8, migrate: true, clock, entropy }
+        Options { url: self.url.clone(), listen_url: None, max_connections: 8, migrate: true, clock, entropy }
     }
 
     /// Opens the store, migrated.

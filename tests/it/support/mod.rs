@@ -7,9 +7,13 @@ pub mod databases;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod nats;
 pub mod nginx;
+pub mod pgbouncer;
 pub mod postgres;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
+pub mod postgres_proxy;
+#[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod process;
+pub mod reconcile;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod server;
 pub mod service;

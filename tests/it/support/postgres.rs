@@ -171,7 +171,7 @@ fn installed() -> PathBuf {
 }
 
 /// User and group to run the server as when we are root.
-fn server_user() -> Option<(u32, u32)> {
+pub fn server_user() -> Option<(u32, u32)> {
     if !rustix::process::geteuid().is_root() {
         return None;
     }

@@ -28,6 +28,7 @@ const ANSWER: Duration = Duration::from_secs(3);
 const AT_START: Duration = Duration::from_secs(3);
 /// A connection on which nothing comes back is given up after two of these.
 const PING: Duration = Duration::from_secs(5);
+const AFTER_A_DOUBT: Duration = Duration::from_secs(1);
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// While it is away this is said so often.
@@ -142,6 +143,11 @@ impl Link {
                     tracing::info!(away = ?self.clock.monotonic().since(since), "NATS is there again");
                 }
                 self.signals.look.notified().await;
+                // Still connected, so something was doubted: a stream or a consumer that is being deleted right now. One that is made again under the same
+                // name before that is over was seen to deliver nothing (nats-server 2.9.10).
+                if !self.is_up() && self.client.connection_state() == State::Connected {
+                    self.clock.sleep(AFTER_A_DOUBT).await;
+                }
             }
             match self.look().await {
                 Ok(()) => wait = FIRST_WAIT,
