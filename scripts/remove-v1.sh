@@ -6,8 +6,9 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 remove() {
     rm -r src/bridge
     rm src/http/routes/merge_by_agenda.rs src/http/legacy_headers.rs
-    rm tests/it/bridge_*.rs
-    sed -i '/^mod bridge_/d' tests/it/main.rs
+    rm -r tests/it/bridge_*.rs tests/it/caller_*.rs tests/it/support/{breaking_proxy,state_machine}.rs tests/java docs/java examples/agenda_state_machine
+    sed -i -e '/^mod bridge_/d' -e '/^mod caller_/d' tests/it/main.rs
+    sed -i -e '/^pub mod breaking_proxy/d' -e '/^pub mod state_machine/d' tests/it/support/mod.rs
     # Marked blocks first, then marked lines.
     grep -rl 'goes with v1' src tests | while read -r file; do
         sed -i -e '/goes with v1: begin/,/goes with v1: end/d' -e '/\/\/ goes with v1$/d' "$file"

@@ -8,7 +8,9 @@ nats-server|nats-server|carries messages between processes, with JetStream; is k
 nginx|nginx|stands between caller and service, as proxies do, and gives up first
 poppler-utils|pdftotext|reads the PDFs that were made: text, fonts, attachments
 qpdf|qpdf|checks the PDFs' structure
-curl|curl|saves documents under the name that their header gives
+default-jdk-headless|javac|runs the callers of docs/java, which call as Feign does
+curl|curl|runs the calls that docs/migration.md shows, and saves documents under the name that their header gives
+python3|python3|runs the Python that docs/migration.md shows
 "
 # Cargo package, program, purpose.
 CARGO_PACKAGES="

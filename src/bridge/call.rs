@@ -134,6 +134,7 @@ impl Bridge {
         Record::open(ledger.clone(), clock.clone(), shutdown.clone(), identity, agenda_id, trace_id, since)
     }
 
+    /// What comes before and after the wait is boxed: thousands of calls wait at once, and each would keep the room of the largest step all the while.
     async fn carry_out(&self, call: &Call, record: &mut Record) -> Answer {
         let Parts { config, engine, .. } = &self.0.parts;
         let waited = call.wait.unwrap_or(config.timeout).min(config.timeout);
@@ -141,23 +142,23 @@ impl Bridge {
         let patience = call.since + STORE_PATIENCE;
 
         if !call.fresh {
-            match self.owed(call, deadline, patience, record).await {
+            match Box::pin(self.owed(call, deadline, patience, record)).await {
                 Ok(None) => {}
                 Ok(Some((owed, protocol))) => {
-                    record.answered_from(owed.task).await;
-                    return self.completed(owed.task, owed.finished_at, protocol, record).await;
+                    Box::pin(record.answered_from(owed.task)).await;
+                    return Box::pin(self.completed(owed.task, owed.finished_at, protocol, record)).await;
                 }
-                Err(refusal) => return refuse(record, refusal).await,
+                Err(refusal) => return Box::pin(refuse(record, refusal)).await,
             }
         }
 
-        let submitted = match self.within(patience, engine.submit(submission(call), Some(effect(call, record)))).await {
+        let submitted = match Box::pin(self.within(patience, engine.submit(submission(call), Some(effect(call, record))))).await {
             Some(Ok(submitted)) => submitted,
-            Some(Err(SubmitError::Overloaded(why))) => return refuse(record, Refusal::Overloaded(why)).await,
-            Some(Err(SubmitError::Store(error))) => return refuse(record, Refusal::Store(error, None)).await,
+            Some(Err(SubmitError::Overloaded(why))) => return Box::pin(refuse(record, Refusal::Overloaded(why))).await,
+            Some(Err(SubmitError::Store(error))) => return Box::pin(refuse(record, Refusal::Store(error, None))).await,
             // A v1 call carries no key.
             Some(Err(SubmitError::KeyReused)) => unreachable!("the bridge submits without an idempotency key"),
-            None => return refuse(record, Refusal::TooSlow(None)).await,
+            None => return Box::pin(refuse(record, Refusal::TooSlow(None))).await,
         };
         let Submitted { task, joined } = submitted;
         record.committed_with(task.id);
@@ -168,7 +169,7 @@ impl Bridge {
             return Answer::StillRunning { task: Box::new(task), waited: Duration::ZERO };
         };
         match engine.hub().wait(task.id, WaitFor::Finish, deadline).await {
-            Ok(Waited::Reached(task)) => self.finished(task, record).await,
+            Ok(Waited::Reached(task)) => Box::pin(self.finished(task, record)).await,
             Ok(Waited::Deadline(task)) => Answer::StillRunning { task: Box::new(task), waited },
             Ok(Waited::Draining(task)) => Answer::Draining(task.id),
             Ok(Waited::Unknown) => Answer::Refused(Refusal::Store(

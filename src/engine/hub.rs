@@ -97,8 +97,8 @@ impl Hub {
             tokio::select! {
                 // The sender lives in the slot as long as this waiter does.
                 _ = waiter.seen.changed() => {}
-                () = self.0.draining.cancelled() => return self.last_look(&mut waiter, wait_for, Waited::Draining).await,
-                () = self.0.clock.sleep_until(deadline) => return self.last_look(&mut waiter, wait_for, Waited::Deadline).await,
+                () = self.0.draining.cancelled() => return Box::pin(self.last_look(&mut waiter, wait_for, Waited::Draining)).await,
+                () = self.0.clock.sleep_until(deadline) => return Box::pin(self.last_look(&mut waiter, wait_for, Waited::Deadline)).await,
             }
         }
     }

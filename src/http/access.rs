@@ -64,7 +64,10 @@ pub const ROUTES: &[Route] = &[
     route("GET", "/readyz", Access::Open),
     route("GET", "/metrics", READ),
     route("GET", "/openapi.json", Access::Open),
+    route("GET", "/problems", Access::Open),
     route("GET", "/problems/{code}", Access::Open),
+    route("GET", "/docs", Access::Open),
+    route("GET", "/docs/ui/{file}", Access::Open),
     route("GET", "/docs/migration", Access::Open),
 ];
 

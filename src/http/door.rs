@@ -33,7 +33,7 @@ impl FromRequest<Api> for JsonBody {
     }
 }
 
-/// A JSON body, or none at all.
+/// A JSON body, or none at all; `null` is none.
 #[derive(Debug)]
 pub struct OptionalJsonBody(pub Option<Value>);
 
@@ -47,7 +47,7 @@ impl FromRequest<Api> for OptionalJsonBody {
             return Ok(Self(None));
         }
         let request = Request::from_parts(parts, Body::from(bytes));
-        JsonBody::from_request(request, api).await.map(|JsonBody(value)| Self(Some(value)))
+        JsonBody::from_request(request, api).await.map(|JsonBody(value)| Self(Some(value).filter(|value| !value.is_null())))
     }
 }
 

@@ -26,7 +26,9 @@ pub async fn gate(State(api): State<Api>, mut request: Request, next: Next) -> R
     let verdict =
         in_time(&request).and_then(|()| limits(&request)).and_then(|()| hosts(&api, &request)).and_then(|()| roles(&identity, &request));
     // goes with v1: begin
-    let verdict = merge_by_agenda::at_the_gate(&api, &identity, (request.method(), request.uri(), request.headers()), verdict).await;
+    // Boxed, so that a held call does not keep room for it.
+    let refused = merge_by_agenda::at_the_gate(&api, &identity, (request.method(), request.uri(), request.headers()), verdict);
+    let verdict = Box::pin(refused).await;
     // goes with v1: end
     if let Err(problem) = verdict {
         let mut response = problem.into_response();

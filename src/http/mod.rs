@@ -15,9 +15,12 @@ pub mod late_head;
 pub mod legacy_headers; // goes with v1
 pub mod observe;
 pub mod openapi;
+pub mod openapi_problems;
+pub mod page;
 pub mod parameters;
 pub mod prefer;
 pub mod problem;
+pub mod problem_advice;
 pub mod problem_type;
 pub mod range;
 pub mod router;

@@ -2,14 +2,14 @@
 
 use super::{
     access::{self, Access},
-    problem::MEDIA_TYPE,
-    router,
+    openapi_problems, router,
 };
+use crate::domain::event::EventType;
 use axum::http::Method;
+use serde_json::{Value, json};
 use std::sync::LazyLock;
 use utoipa::openapi::{
-    ContactBuilder, ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, Ref, RefOr, ResponseBuilder,
-    path::Operation,
+    ContactBuilder, InfoBuilder, OpenApi, OpenApiBuilder, ServerBuilder,
     security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
     tag::TagBuilder,
 };
@@ -31,6 +31,7 @@ pub fn base() -> OpenApi {
         .contact(Some(ContactBuilder::new().name(Some("protocol-bridge")).build()));
     OpenApiBuilder::new()
         .info(info.build())
+        .servers(Some([ServerBuilder::new().url("/").description(Some("This service.")).build()]))
         .tags(Some([
             tag("v1", "The deprecated synchronous call."), // goes with v1
             tag("tasks", "Submit, follow, cancel."),
@@ -51,7 +52,7 @@ pub fn document() -> OpenApi {
             if let Some(operation) = operation
                 && access::find(&method, path).is_some_and(|route| route.access != Access::Open)
             {
-                guard(operation);
+                operation.security = Some(vec![SecurityRequirement::new(KEY, Vec::<String>::new())]);
             }
         }
     }
@@ -61,24 +62,91 @@ pub fn document() -> OpenApi {
     document
 }
 
-/// What every operation has that is not open to everyone: a key, and the answers that come before and around its own.
-fn guard(operation: &mut Operation) {
-    operation.security = Some(vec![SecurityRequirement::new(KEY, Vec::<String>::new())]);
-    for (status, description) in [
-        ("401", "No key, or not a known one."),
-        ("403", "The caller lacks the role, or this is not an address the service answers to."),
-        ("503", "The database does not answer; repeating is safe."),
-    ] {
-        operation.responses.responses.entry(status.to_owned()).or_insert_with(|| {
-            let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("ProblemDetails"))).build();
-            RefOr::T(ResponseBuilder::new().description(description).content(MEDIA_TYPE, content).build())
-        });
+/// The whole document as JSON, made once. Without configured callers nobody needs a key, and the document says so.
+#[must_use]
+pub fn document_text(keys_are_needed: bool) -> &'static str {
+    static WITH_KEYS: LazyLock<String> = LazyLock::new(|| format!("{:#}", complete()));
+    static WITHOUT: LazyLock<String> = LazyLock::new(|| {
+        let mut document = complete();
+        for operation in operations(&mut document) {
+            if let Some(ways) = operation.get_mut("security").and_then(Value::as_array_mut) {
+                ways.push(json!({}));
+            }
+        }
+        format!("{document:#}")
+    });
+    if keys_are_needed { &WITH_KEYS } else { &WITHOUT }
+}
+
+fn complete() -> Value {
+    let mut document = serde_json::to_value(document()).expect("the annotations hold only what JSON can say");
+    for operation in operations(&mut document) {
+        // Summaries are plain text, their doc comments are Markdown.
+        if let Some(summary) = operation.get_mut("summary").filter(|summary| summary.is_string()) {
+            *summary = summary.as_str().unwrap_or_default().replace('`', "").into();
+        }
+    }
+    sharpen(&mut document);
+    openapi_problems::add(&mut document);
+    document["paths"]["/task"]["post"]["callbacks"] = callbacks();
+    document
+}
+
+/// What the annotations cannot say: unknown fields are refused, and an empty query parameter counts as left out.
+fn sharpen(document: &mut Value) {
+    for name in ["TaskRequest", "GenericTaskRequest", "ReplayRequest"] {
+        document["components"]["schemas"][name]["additionalProperties"] = false.into();
+    }
+    let parameters = operations(document).filter_map(|operation| operation.get_mut("parameters").and_then(Value::as_array_mut)).flatten();
+    for parameter in parameters.filter(|parameter| parameter["in"] == "query" && parameter["required"] == false) {
+        let schema = parameter["schema"].take();
+        let is_time = schema["format"] == "date-time";
+        parameter["schema"] = if is_time { json!({ "anyOf": [schema, { "type": "string", "maxLength": 0 }] }) } else { schema };
     }
 }
 
-/// The whole document as JSON, made once.
-#[must_use]
-pub fn document_text() -> &'static str {
-    static TEXT: LazyLock<String> = LazyLock::new(|| document().to_pretty_json().expect("the annotations hold only what JSON can say"));
-    &TEXT
+fn operations(document: &mut Value) -> impl Iterator<Item = &mut Value> {
+    let items = document["paths"].as_object_mut().into_iter().flatten().filter_map(|(_, item)| item.as_object_mut());
+    items.flatten().map(|(_, operation)| operation)
+}
+
+/// What is sent to the `callbackUrl` of a submission when its task has ended.
+fn callbacks() -> Value {
+    let header = |name: &str, description: &str| json!({ "name": name, "in": "header", "required": true, "description": description, "schema": { "type": "string" } });
+    let event = json!({
+        "specversion": "1.0", "id": "0198c0de-9000-7000-8000-000000000001", "source": "/protocol-bridge", "type": EventType::Completed.as_str(),
+        "subject": "42", "time": "2026-11-30T12:07:00Z", "datacontenttype": "application/json",
+        "data": {
+            "taskId": "0198c0de-7a3e-7c11-9d2b-3f5a60718293", "agendaId": "42", "clientReference": "state-machine-17",
+            "protocolId": "0198c0de-8000-7000-8000-000000000001",
+            "documents": [{ "format": "pdf", "url": "/protocol/0198c0de-8000-7000-8000-000000000001/document.pdf", "bytes": 48213, "sha256": "…", "pages": 7 }],
+        },
+    });
+    let schema = json!({
+        "type": "object",
+        "description": "A CloudEvents 1.0 event. Every delivery of one event has the same id.",
+        "required": ["specversion", "id", "source", "type", "subject", "time", "data"],
+        "properties": {
+            "specversion": { "const": "1.0" },
+            "id": { "type": "string", "format": "uuid" },
+            "source": { "type": "string" },
+            "type": { "enum": EventType::ALL.map(EventType::as_str) },
+            "subject": { "type": "string", "description": "The agenda's id." },
+            "time": { "type": "string", "format": "date-time" },
+            "datacontenttype": { "const": "application/json" },
+            "data": { "type": "object", "description": "taskId, agendaId, clientReference, protocolId; documents when completed, failure when failed." },
+        },
+    });
+    let post = json!({
+        "summary": "The task has ended.",
+        "description": "Sent until it is answered 2xx, for some days, with growing pauses; redirects are not followed.",
+        "parameters": [
+            header("webhook-id", "The event's id; the same on every delivery."),
+            header("webhook-timestamp", "When this delivery was sent, in seconds since 1970."),
+            header("webhook-signature", "v1,BASE64: HMAC-SHA256 over `id.timestamp.body` (Standard Webhooks)."),
+        ],
+        "requestBody": { "required": true, "content": { "application/cloudevents+json": { "schema": schema, "example": event } } },
+        "responses": { "2XX": { "description": "Taken." }, "410": { "description": "Do not send to this address any more." } },
+    });
+    json!({ "taskEnded": { "{$request.body#/callbackUrl}": { "post": post } } })
 }

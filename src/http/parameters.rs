@@ -1,7 +1,10 @@
 //! Path and query parameters, checked like bodies: unknown names, wrong values and what cannot be stored are told with their place.
 
 use super::Problem;
-use crate::domain::{cursor::Cursor, failure::Fault};
+use crate::domain::{
+    cursor::{Cursor, InvalidCursor},
+    failure::Fault,
+};
 use axum::{
     extract::{FromRequestParts, RawPathParams},
     http::request::Parts,
@@ -98,7 +101,17 @@ impl Query {
 
     /// `cursor`: the last page's `nextCursor`.
     pub fn cursor(&mut self) -> Option<Cursor> {
-        self.optional("cursor")
+        self.position()
+    }
+
+    /// The same for a list whose pages begin after something else.
+    pub fn position<T: FromStr>(&mut self) -> Option<T> {
+        let value = self.take("cursor")?;
+        let position = value.parse().ok();
+        if position.is_none() {
+            self.refuse("cursor", "invalid", InvalidCursor.to_string());
+        }
+        position
     }
 
     /// Ends the reading: whatever is left is unknown, and a filter with a typing error would silently show everything.

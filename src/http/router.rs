@@ -6,9 +6,9 @@ use super::{
     observe::observe,
     openapi,
     routes::{
-        agenda_tasks, agendas, audit, cancel_task, check_agenda, create_task, dead_letters, debug_hold, dismiss, document, list_tasks,
-        livez, metrics, migration, migration_page, openapi_json, pause, problem_page, protocol, protocols, readyz, replay, replay_many,
-        resume, show_task, submit_task, task_events, task_result, task_status,
+        agenda_tasks, agendas, audit, cancel_task, check_agenda, create_task, dead_letters, debug_hold, dismiss, docs_page, document,
+        list_tasks, livez, metrics, migration, migration_page, openapi_json, pause, problem_page, protocol, protocols, readyz, replay,
+        replay_many, resume, show_task, submit_task, task_events, task_result, task_status,
     },
 };
 use super::{legacy_headers, routes::merge_by_agenda}; // goes with v1
@@ -55,7 +55,10 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(livez::livez))
         .routes(routes!(readyz::readyz))
         .routes(routes!(openapi_json::openapi_json))
+        .routes(routes!(problem_page::problems_page))
         .routes(routes!(problem_page::problem_page))
+        .routes(routes!(docs_page::docs_page))
+        .routes(routes!(docs_page::docs_file))
         .routes(routes!(migration_page::migration_page))
 }
 
@@ -76,5 +79,5 @@ async fn no_such_route(State(api): State<Api>, request: Request) -> Problem {
         return merge_by_agenda::not_an_agenda_id(&api, &request.into_parts().0).await;
     }
     // goes with v1: end
-    Problem::request(RequestProblem::NotFound, "There is no such address; GET /openapi.json lists what there is.")
+    Problem::request(RequestProblem::NotFound, "There is no such address; GET /docs shows what there is.")
 }

@@ -182,7 +182,8 @@ impl Connection {
             let parts = connection.into_parts();
             if error.is_timeout() && !parts.read_buf.is_empty() {
                 let (mut router, mut stream) = (self.router.clone(), parts.io.into_inner());
-                late_head::answer(&mut router, peer, &parts.read_buf, &mut stream).await;
+                // Boxed, so that not every open connection keeps room for it.
+                Box::pin(late_head::answer(&mut router, peer, &parts.read_buf, &mut stream)).await;
             }
             // A client that hung up, or sent what is no HTTP; hyper has answered what could be answered.
             tracing::debug!(error = &error as &dyn std::error::Error, peer = %self.peer, "connection ended");

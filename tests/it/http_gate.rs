@@ -86,14 +86,14 @@ async fn raw(service: &Service, request: &[u8]) -> String {
 
 /// Every operation of the OpenAPI document: method and path.
 fn operations() -> Vec<(String, String)> {
-    let document: serde_json::Value = serde_json::from_str(protocol_bridge::http::openapi::document_text()).unwrap();
+    let document: serde_json::Value = serde_json::from_str(protocol_bridge::http::openapi::document_text(true)).unwrap();
     let paths = document["paths"].as_object().unwrap().iter();
     paths.flat_map(|(path, item)| item.as_object().unwrap().keys().map(move |method| (method.to_uppercase(), path.clone()))).collect()
 }
 
 /// A path with something in the place of its parameters; nothing that exists, so that no call has an effect.
 fn filled(path: &str) -> String {
-    let mut path = path.replace("{code}", "internal").replace("{agendaId}", "%20");
+    let mut path = path.replace("{code}", "internal").replace("{file}", "start.js").replace("{agendaId}", "%20");
     while let (Some(open), Some(close)) = (path.find('{'), path.find('}')) {
         path.replace_range(open..=close, "x");
     }

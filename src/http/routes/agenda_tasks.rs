@@ -25,8 +25,8 @@ use axum::{Extension, Json, extract::State};
     tag = "tasks",
     operation_id = "listTasksOfAgenda",
     params(
-        ("agendaId" = String, Query, description = "The agenda.", example = "42"),
-        ("cursor" = Option<String>, Query, description = "The last page's nextCursor."),
+        ("agendaId" = String, Query, description = "The agenda.", pattern = "^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$", example = "42"),
+        ("cursor" = Option<String>, Query, description = "The last page's nextCursor.", pattern = "^([A-Za-z0-9_-]{32})?$"),
         ("limit" = Option<u32>, Query, description = "1 to 200, 50 if left out.", minimum = 1, maximum = 200),
     ),
     responses(

@@ -17,7 +17,7 @@ use axum::{Json, extract::State};
     tag = "agendas",
     operation_id = "listAgendas",
     params(
-        ("cursor" = Option<String>, Query, description = "The last page's nextCursor."),
+        ("cursor" = Option<String>, Query, description = "The last page's nextCursor.", pattern = "^([A-Za-z0-9][A-Za-z0-9._~-]{0,127})?$"),
         ("limit" = Option<u32>, Query, description = "1 to 200, 50 if left out.", minimum = 1, maximum = 200),
     ),
     responses(
@@ -27,7 +27,7 @@ use axum::{Json, extract::State};
     )
 )]
 pub async fn agendas(State(api): State<Api>, mut query: Query) -> Result<Json<List<AgendaItem>>, Problem> {
-    let (after, limit) = (query.optional::<AgendaId>("cursor"), query.limit());
+    let (after, limit) = (query.position::<AgendaId>(), query.limit());
     query.finish()?;
     let (listed, next) = api.generator.agendas(after, limit).await.map_err(|failure| Problem::failure(&failure))?;
     Ok(Json(List { items: listed.into_iter().map(AgendaItem::from).collect(), next_cursor: next.map(|id| id.to_string()) }))

@@ -16,7 +16,7 @@ use axum::{Json, extract::State};
     path = "/api/agendas/{agendaId}/check",
     tag = "agendas",
     operation_id = "checkAgenda",
-    params(("agendaId" = String, Path, description = "The agenda.", example = "42")),
+    params(("agendaId" = String, Path, description = "The agenda.", pattern = "^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$", example = "42")),
     responses(
         (status = 200, description = "What was found.", body = AgendaCheck),
         (status = 400, description = "Not an agenda's id.", body = ProblemDetails, content_type = "application/problem+json"),

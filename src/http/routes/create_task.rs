@@ -24,16 +24,16 @@ use utoipa::ToSchema;
 #[schema(rename_all = "camelCase", example = json!({ "payload": "{\"note\":\"demo\",\"failUntilAttempt\":3}", "runAt": "2026-10-11T12:00:00Z", "idempotencyKey": "order-42" }))]
 pub struct GenericTaskRequest {
     /// `protocol` or `demo`; left out: `protocol` if the payload has `agendaId`, else `demo`.
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<String>, pattern = "^(protocol|demo)$")]
     pub kind: Option<Kind>,
-    /// An object, or a string that holds one.
+    /// An object, or a string that holds one. A protocol task's holds `agendaId`; a demo task's may hold the whole numbers `failUntilAttempt` and `sleepMs`.
     #[schema(value_type = Object)]
     pub payload: Value,
     /// Not before this time; with an offset.
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(value_type = Option<String>, format = DateTime, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$")]
     pub run_at: Option<Timestamp>,
     /// As the Idempotency-Key header.
-    #[schema(max_length = 255)]
+    #[schema(max_length = 255, pattern = "^ *[!-~][ -~]*$")]
     pub idempotency_key: Option<String>,
     #[schema(ignore)]
     pub agenda_id: Option<AgendaId>,
@@ -105,7 +105,7 @@ fn fault(code: &str, pointer: &str, detail: impl Into<String>) -> crate::domain:
     path = "/api/tasks",
     tag = "operation",
     operation_id = "createTask",
-    params(("Idempotency-Key" = Option<String>, Header, description = "Repeating a request under the same key gives the same task.")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Repeating a request under the same key gives the same task. In double quotes or without.", pattern = "^[!#-~]([ -~]{0,253}[!-~])?$")),
     request_body(content = GenericTaskRequest, content_type = "application/json"),
     responses(
         (status = 202, description = "Accepted, or joined.", body = TaskStatus, headers(

@@ -33,20 +33,21 @@ use axum::{
 
 /// One handler per format: the router's patterns cannot end a segment with a parameter.
 macro_rules! document_route {
-    ($name:ident, $path:literal, $format:ident, $media_type:literal, $operation:literal) => {
+    ($name:ident, $path:literal, $format:ident, $media_type:literal, $operation:literal, $body:ty) => {
         #[doc = concat!("The protocol as ", stringify!($format), ".")]
         #[utoipa::path(
             get,
             path = $path,
             tag = "protocols",
             operation_id = $operation,
+            summary = concat!("The protocol as ", stringify!($format), "."),
             params(
                 ("protocolId" = Uuid, Path, description = "The protocol."),
                 ("Range" = Option<String>, Header, description = "One range of bytes."),
                 ("If-None-Match" = Option<String>, Header, description = "An ETag from before."),
             ),
             responses(
-                (status = 200, description = "The document.", body = Vec<u8>, content_type = $media_type, headers(
+                (status = 200, description = "The document.", body = $body, content_type = $media_type, headers(
                     ("ETag" = String, description = "The document's SHA-256."),
                     ("Content-Disposition" = String, description = "A name to save it under."))),
                 (status = 206, description = "The part asked for.", body = Vec<u8>, content_type = $media_type),
@@ -71,16 +72,17 @@ macro_rules! document_route {
         }
     };
 }
-document_route!(document_pdf, "/protocol/{protocolId}/document.pdf", Pdf, "application/pdf", "protocolAsPdf");
+document_route!(document_pdf, "/protocol/{protocolId}/document.pdf", Pdf, "application/pdf", "protocolAsPdf", Vec<u8>);
 document_route!(
     document_docx,
     "/protocol/{protocolId}/document.docx",
     Docx,
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    "protocolAsDocx"
+    "protocolAsDocx",
+    Vec<u8>
 );
-document_route!(document_html, "/protocol/{protocolId}/document.html", Html, "text/html", "protocolAsHtml");
-document_route!(document_json, "/protocol/{protocolId}/document.json", Json, "application/json", "protocolAsJson");
+document_route!(document_html, "/protocol/{protocolId}/document.html", Html, "text/html", "protocolAsHtml", String);
+document_route!(document_json, "/protocol/{protocolId}/document.json", Json, "application/json", "protocolAsJson", Object);
 
 async fn serve(api: &Api, identity: &Identity, id: ProtocolId, format: Format, asked_with: &HeaderMap) -> Result<Response, Problem> {
     let protocol = load(api, identity, id).await?;

@@ -46,7 +46,7 @@ const ASK_AGAIN_SECONDS: u64 = 30;
     tag = "v1",
     operation_id = "mergeByAgenda",
     params(
-        ("agendaId" = String, Path, description = "The agenda.", example = "42"),
+        ("agendaId" = String, Path, description = "The agenda.", pattern = "^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$", example = "42"),
         ("Prefer" = Option<String>, Header, description = "wait=N lowers the wait; respond-async answers 202 at once."),
         ("Cache-Control" = Option<String>, Header, description = "no-cache: take no answer that is owed from an earlier call."),
     ),
@@ -77,14 +77,14 @@ pub async fn merge_by_agenda(
 ) -> Response {
     let since = api.clock.monotonic();
     // Before anything else that could be wrong; the body has been heard out, so that the answer gets through.
-    let admitted = match admit(&api, &identity, &headers, &uri, since).await {
+    let admitted = match Box::pin(admit(&api, &identity, &headers, &uri, since)).await {
         Ok(admitted) => admitted,
         Err(gone) => return gone.into_response(),
     };
     let agenda_id = match agenda_id.and_then(|PathParameter(agenda_id)| body.map(|_| agenda_id)) {
         Ok(agenda_id) => agenda_id,
         Err(problem) => {
-            refused(&api, &identity, &headers, &uri, since).await;
+            Box::pin(refused(&api, &identity, &headers, &uri, since)).await;
             return problem.into_response();
         }
     };

@@ -9,6 +9,7 @@ pub mod create_task;
 pub mod dead_letters;
 pub mod debug_hold;
 pub mod dismiss;
+pub mod docs_page;
 pub mod document;
 pub mod list_tasks;
 pub mod livez;

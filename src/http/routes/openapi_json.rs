@@ -1,7 +1,8 @@
 //! `GET /openapi.json`: this API, described.
 
-use crate::http::openapi;
+use crate::http::{Api, openapi};
 use axum::{
+    extract::State,
     http::header::CONTENT_TYPE,
     response::{IntoResponse as _, Response},
 };
@@ -9,6 +10,6 @@ use axum::{
 /// This document.
 #[utoipa::path(get, path = "/openapi.json", tag = "health", operation_id = "openapi",
     responses((status = 200, description = "The OpenAPI document.", body = Object, content_type = "application/json")))]
-pub async fn openapi_json() -> Response {
-    ([(CONTENT_TYPE, "application/json")], openapi::document_text()).into_response()
+pub async fn openapi_json(State(api): State<Api>) -> Response {
+    ([(CONTENT_TYPE, "application/json")], openapi::document_text(api.callers.is_closed())).into_response()
 }

@@ -20,8 +20,8 @@ use axum::{Extension, Json, extract::State};
     tag = "protocols",
     operation_id = "listProtocolsOfAgenda",
     params(
-        ("agendaId" = String, Query, description = "The agenda.", example = "42"),
-        ("cursor" = Option<String>, Query, description = "The last page's nextCursor."),
+        ("agendaId" = String, Query, description = "The agenda.", pattern = "^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$", example = "42"),
+        ("cursor" = Option<String>, Query, description = "The last page's nextCursor.", pattern = "^([0-9]{1,9})?$"),
         ("limit" = Option<u32>, Query, description = "1 to 200, 50 if left out.", minimum = 1, maximum = 200),
     ),
     responses(
@@ -36,7 +36,7 @@ pub async fn protocols(
 ) -> Result<Json<List<ProtocolResponse>>, Problem> {
     let agenda_id = query.required::<AgendaId>("agendaId");
     // Versions of one agenda are numbered without gaps from above, so the last one shown is the position.
-    let (before, limit) = (query.optional::<u32>("cursor"), query.limit());
+    let (before, limit) = (query.position::<u32>(), query.limit());
     query.finish()?;
     let agenda_id = agenda_id.ok_or_else(|| Problem::invalid("missing", "/query/agendaId", "this parameter is needed"))?;
     let own = sight::limited_to(&identity).map(str::to_owned);

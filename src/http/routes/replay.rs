@@ -24,7 +24,7 @@ use utoipa::ToSchema;
 #[schema(rename_all = "camelCase", example = json!({ "fromPhase": "MERGE" }))]
 pub struct ReplayRequest {
     /// Forget what this phase and the later ones did: COLLECT, CHECK, MERGE or PUBLISH. Left out: go on from where it failed.
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<String>, pattern = "^(COLLECT|CHECK|MERGE|PUBLISH)$")]
     pub from_phase: Option<Phase>,
 }
 

@@ -26,10 +26,14 @@ pub struct TaskRequest {
     #[schema(value_type = String, pattern = "^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$")]
     pub agenda_id: AgendaId,
     /// Not before this time; with an offset. At once if it has passed or is left out.
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(value_type = Option<String>, format = DateTime, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$")]
     pub run_at: Option<Timestamp>,
     /// Told when the task has ended.
-    #[schema(format = "uri", max_length = 2048)]
+    #[schema(
+        format = "uri",
+        max_length = 2048,
+        pattern = "^https?://[a-z][a-z0-9]{0,30}([.][a-z][a-z0-9]{0,30})*(:[1-9][0-9]{0,3})?(/[!-~]*)?$"
+    )]
     pub callback_url: Option<String>,
     /// The caller's own name for this task, given back wherever the task is shown.
     #[schema(max_length = 256)]
@@ -57,7 +61,7 @@ impl TaskRequest {
     path = "/task",
     tag = "tasks",
     operation_id = "submitTask",
-    params(("Idempotency-Key" = Option<String>, Header, description = "Repeating a request under the same key gives the same task.")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Repeating a request under the same key gives the same task. In double quotes or without.", pattern = "^[!#-~]([ -~]{0,253}[!-~])?$")),
     request_body(content = TaskRequest, content_type = "application/json"),
     responses(
         (status = 202, description = "Accepted, or joined.", body = TaskStatus, headers(

@@ -22,12 +22,26 @@ use axum::{
 };
 use futures::stream;
 use std::{convert::Infallible, time::Duration};
+use utoipa::ToSchema;
 
 /// How soon progress within a phase is told.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
 /// How often a comment keeps the connection awake.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// One event of the stream.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only described: events are written as text")]
+pub struct TaskEvent {
+    /// `status`, `progress` or, at the end, `done`.
+    #[schema(pattern = "^(status|progress|done)$")]
+    event: String,
+    /// The task's revision.
+    id: String,
+    /// The whole TaskStatus as JSON.
+    data: String,
+}
 
 /// What the stream tells next.
 enum Next {
@@ -44,7 +58,7 @@ enum Next {
     operation_id = "taskEvents",
     params(("taskId" = Uuid, Path, description = "The task.")),
     responses(
-        (status = 200, description = "The stream; it ends with `done`.", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "The stream; it ends with `done`.", body = TaskEvent, content_type = "text/event-stream"),
         (status = 400, description = "Not a task's id.", body = ProblemDetails, content_type = "application/problem+json"),
         (status = 404, description = "Unknown, or older than 90 days.", body = ProblemDetails, content_type = "application/problem+json"),
     )

@@ -2,6 +2,7 @@
 
 pub mod agenda_server;
 pub mod agendas;
+pub mod breaking_proxy;
 pub mod databases;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod nats;
@@ -16,6 +17,7 @@ pub mod reconcile;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod server;
 pub mod service;
+pub mod state_machine;
 
 pub use databases::TestDatabase;
 pub(crate) use databases::on_both_databases;

@@ -16,8 +16,17 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Passes everything to `upstream` and gives up when that says nothing for `read_timeout`, as proxies do (nginx's own default is 60 s).
+    /// Passes everything to `upstream` and gives up when that says nothing for `read_timeout`, as proxies do.
     pub async fn start(upstream: SocketAddr, read_timeout: &str) -> Self {
+        Self::configured(upstream, &format!("proxy_read_timeout {read_timeout};")).await
+    }
+
+    /// The same with nginx's own default, which is 60 s.
+    pub async fn as_it_comes(upstream: SocketAddr) -> Self {
+        Self::configured(upstream, "").await
+    }
+
+    async fn configured(upstream: SocketAddr, directives: &str) -> Self {
         let folder = TempDir::new().expect("a folder");
         let here = folder.path().display();
         let address = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
@@ -30,7 +39,7 @@ impl Nginx {
                  fastcgi_temp_path {here}/fastcgi; uwsgi_temp_path {here}/uwsgi; scgi_temp_path {here}/scgi;
                  server {{
                      listen {address};
-                     location / {{ proxy_pass http://{upstream}; proxy_read_timeout {read_timeout}; }}
+                     location / {{ proxy_pass http://{upstream}; {directives} }}
                  }}
              }}"
         );
