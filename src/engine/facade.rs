@@ -32,10 +32,7 @@ use crate::{
     store::{self, Tx, attempt, audit, checkpoint, dead_letter, outbox, task},
 };
 use futures::{FutureExt as _, future::BoxFuture};
-use std::{
-    fmt,
-    sync::Arc,
-};
+use std::{fmt, sync::Arc};
 use tokio::sync::{Semaphore, mpsc};
 
 pub use super::{

@@ -33,8 +33,7 @@ const fn about_requests(problem: RequestProblem) -> &'static str {
         RequestProblem::Forbidden => {
             "Give the caller the role in \"[[callers]]\". Without callers the service answers to localhost and \"http.public_url\" only, so that no web page can reach it through a browser: set that address if people use another name."
         }
-        RequestProblem::NotFound => "Nothing is wrong with the service.",
-        RequestProblem::MethodNotAllowed => "Nothing is wrong with the service.",
+        RequestProblem::NotFound | RequestProblem::MethodNotAllowed => "Nothing is wrong with the service.",
         RequestProblem::RequestTimeout => {
             "Many of them: look for a proxy that holds back request bodies, or for a client that opens connections it does not use."
         }

@@ -77,7 +77,6 @@ async fn a_finish_is_known_on_another_node_at_once() {
         took.push(told_after(&worker, &watcher).await);
     }
     took.sort();
-    println!("finish on one node until known on the other: p50 {:?}, p99 {:?}", took[25], took[49]);
     assert!(took[25] < Duration::from_millis(250), "{took:?}");
     worker.kill().await;
     watcher.kill().await;

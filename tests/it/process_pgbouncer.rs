@@ -30,7 +30,7 @@ async fn two_instances_work_behind_it() {
     let start = || Process::start(&[], &environment, database.data_dir.path());
     let (one, two) = tokio::join!(start(), start());
     let submit = |number: usize| {
-        let process = if number % 2 == 0 { &one } else { &two };
+        let process = if number.is_multiple_of(2) { &one } else { &two };
         let body = json!({ "kind": "demo", "payload": { "sleepMs": number % 50, "failUntilAttempt": 1 + number % 2 }, "idempotencyKey": number.to_string() });
         async move { assert_eq!(process.post("/api/tasks", &body).await.0, 202) }
     };

@@ -137,7 +137,10 @@ async fn without_it_each_is_told_its_task_and_the_repeated_call_gets_the_protoco
     let mut told = Vec::new();
     for (call, answer) in join_all(calls).await.into_iter().enumerate() {
         let answer = answer.expect("no panic").expect("an answer, not a broken connection");
-        assert_eq!((answer.status().as_u16(), answer.headers().get("retry-after").map(|value| value.as_bytes())), (503, Some(&b"1"[..])));
+        assert_eq!(
+            (answer.status().as_u16(), answer.headers().get("retry-after").map(reqwest::header::HeaderValue::as_bytes)),
+            (503, Some(&b"1"[..]))
+        );
         let problem: Value = answer.json().await.expect("a problem");
         told.push((call % AGENDAS, problem["taskId"].as_str().expect("its task").to_owned()));
     }
