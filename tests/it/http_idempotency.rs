@@ -86,15 +86,10 @@ on_both_databases! {
 
     async fn parallel_repeats_are_one_task(database: TestDatabase) {
         // On PostgreSQL two nodes; a SQLite file is served by one process.
-        let second = (database.dialect == Dialect::Postgres).then(|| TestDatabase {
-            url: database.url.clone(),
-            dialect: database.dialect,
-            data_dir: tempfile::tempdir().expect("a folder"),
-        });
         let service = Service::start(database).await;
-        let other = match second {
-            Some(database) => Some(Service::start(database).await),
-            None => None,
+        let other = match service.database.dialect {
+            Dialect::Postgres => Some(service.replica(&[], |_| {}).await),
+            Dialect::Sqlite => None,
         };
         for round in 0..100 {
             let body = json!({ "payload": { "round": round }, "idempotencyKey": format!("round-{round}") });
