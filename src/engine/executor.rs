@@ -144,7 +144,15 @@ impl Run {
         }
         let (id, token) = (self.task.id, self.lease.token);
         let work = store::work(move |tx| async move { task::progress(tx, id, token, phase, progress).await }.boxed());
-        match self.core.db.transaction("progress", work).await {
+        let written = tokio::select! {
+            written = self.core.db.transaction("progress", work) => written,
+            // On a connection that died without a word it would take the database's whole patience, and the work does not need it.
+            () = self.core.clock.sleep(self.core.config.heartbeat) => {
+                tracing::debug!(taskId = %id, "progress is not waited for");
+                return Ok(());
+            }
+        };
+        match written {
             Ok(true) => {
                 self.announce(new_phase);
                 Ok(())
