@@ -25,7 +25,7 @@ use tracing_subscriber::{
 
 /// The NATS client tells every try to connect, and every session of a PostgreSQL server that stops says so; what matters of it we say ourselves. A configured
 /// filter that names them overrides this.
-const QUIET: &str = "async_nats=warn,sqlx::postgres::notice=error";
+const QUIET: &str = "async_nats=warn,sqlx::postgres::notice=error,sqlx_core::pool=error";
 
 /// Installs the process's subscriber; a second call changes nothing.
 pub fn install(config: &Telemetry) {
