@@ -75,6 +75,7 @@ fn problems(method: &Method, path: &str) -> Vec<ProblemType> {
         }
         // goes with v1: end
         ("POST", "/task" | "/api/tasks") => kinds.extend([R::UnsupportedMediaType, R::IdempotencyKeyReused, R::Overloaded]),
+        ("POST", "/api/dead-letters/replay") => kinds.push(R::UnsupportedMediaType),
         ("POST", "/api/dead-letters/{deadLetterId}/replay") => {
             kinds.extend([R::UnsupportedMediaType, R::NotFound, R::AlreadyReplayed, R::AgendaBusy]);
         }

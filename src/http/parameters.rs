@@ -87,9 +87,9 @@ impl Query {
         value
     }
 
-    /// `limit`: 1 to 200, 50 if left out.
+    /// `limit`: 1 to 200, 50 if left out. It is documented as a number, so that an empty one is refused.
     pub fn limit(&mut self) -> usize {
-        let Some(value) = self.take("limit") else { return DEFAULT_LIMIT };
+        let Some(value) = self.take_as_it_is("limit") else { return DEFAULT_LIMIT };
         match value.parse() {
             Ok(limit) if (1..=MAX_LIMIT).contains(&limit) => limit,
             _ => {
@@ -131,9 +131,13 @@ impl Query {
     }
 
     fn take(&mut self, name: &'static str) -> Option<String> {
+        self.take_as_it_is(name).filter(|value| !value.is_empty())
+    }
+
+    fn take_as_it_is(&mut self, name: &'static str) -> Option<String> {
         self.known.push(name);
         let at = self.pairs.iter().position(|(known, _)| known == name)?;
-        Some(self.pairs.remove(at).1).filter(|value| !value.is_empty())
+        Some(self.pairs.remove(at).1)
     }
 
     fn refuse(&mut self, name: &str, code: &str, detail: impl Into<String>) {
@@ -163,7 +167,7 @@ mod tests {
         assert_eq!(good.optional::<String>("caller").as_deref(), Some("а b"));
         assert_eq!((good.limit(), good.optional::<u8>("x")), (200, None));
         assert!(good.finish().is_ok());
-        for bad in ["limit=0", "limit=201", "limit=x", "cursor=zz", "nonsense=1", "limit=5&limit=6", "caller=%00", "caller=%FF"] {
+        for bad in ["limit=0", "limit=", "limit=201", "limit=x", "cursor=zz", "nonsense=1", "limit=5&limit=6", "caller=%00", "caller=%FF"] {
             let mut query = query(bad).await;
             let _: (usize, _, Option<String>) = (query.limit(), query.cursor(), query.optional("caller"));
             assert!(query.finish().is_err(), "{bad}");

@@ -21,9 +21,9 @@ use axum::{Json, extract::State};
         ("actor" = Option<String>, Query, description = "Who did it."),
         ("action" = Option<String>, Query, description = "task.cancel, dead-letter.replay, dead-letter.dismiss, engine.pause or engine.resume."),
         ("object" = Option<String>, Query, description = "What it was done to: the id of a task or dead letter, or engine."),
-        ("from" = Option<String>, Query, description = "Done at this time or later; with an offset."),
-        ("to" = Option<String>, Query, description = "Done before this time; with an offset."),
-        ("cursor" = Option<String>, Query, description = "The last page's nextCursor."),
+        ("from" = Option<String>, Query, description = "Done at this time or later; with an offset.", format = DateTime, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$"),
+        ("to" = Option<String>, Query, description = "Done before this time; with an offset.", format = DateTime, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$"),
+        ("cursor" = Option<String>, Query, description = "The last page's nextCursor.", pattern = "^([A-Za-z0-9_-]{32})?$"),
         ("limit" = Option<u32>, Query, description = "1 to 200, 50 if left out.", minimum = 1, maximum = 200),
     ),
     responses(

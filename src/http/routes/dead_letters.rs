@@ -25,7 +25,7 @@ use std::str::FromStr;
     params(
         ("reason" = Option<String>, Query, description = "A code of the failure catalogue.", pattern = "^(agenda-not-found|agenda-not-ready|agenda-invalid|agenda-keeps-changing|agenda-too-large|agenda-source-unavailable|report-unavailable|render-failed|render-limit|storage-unavailable|deadline-exceeded|worker-lost|cancelled|internal)?$"),
         ("agendaId" = Option<String>, Query, description = "The agenda.", pattern = "^([A-Za-z0-9][A-Za-z0-9._~-]{0,127})?$"),
-        ("taskId" = Option<Uuid>, Query, description = "The task."),
+        ("taskId" = Option<String>, Query, description = "The task.", pattern = "^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})?$"),
         ("open" = Option<bool>, Query, description = "true: only those that were neither replayed nor dismissed."),
         ("from" = Option<String>, Query, description = "Failed at this time or later; with an offset.", format = DateTime, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$"),
         ("to" = Option<String>, Query, description = "Failed before this time; with an offset.", format = DateTime, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$"),
