@@ -33,7 +33,10 @@ const fn about_requests(problem: RequestProblem) -> &'static str {
         RequestProblem::Forbidden => {
             "Give the caller the role in \"[[callers]]\". Without callers the service answers to localhost and \"http.public_url\" only, so that no web page can reach it through a browser: set that address if people use another name."
         }
-        RequestProblem::NotFound | RequestProblem::MethodNotAllowed => "Nothing is wrong with the service.",
+        RequestProblem::NotFound
+        | RequestProblem::MethodNotAllowed
+        | RequestProblem::UnsupportedMediaType
+        | RequestProblem::RangeNotSatisfiable => "Nothing is wrong with the service.",
         RequestProblem::RequestTimeout => {
             "Many of them: look for a proxy that holds back request bodies, or for a client that opens connections it does not use."
         }
@@ -55,8 +58,6 @@ const fn about_requests(problem: RequestProblem) -> &'static str {
             "Raise \"http.body_limit\" if such bodies are meant to be sent; a proxy in front may have a smaller limit of its own."
         }
         RequestProblem::UriTooLong => "Nothing is wrong with the service; the limit is fixed at 8 KiB.",
-        RequestProblem::UnsupportedMediaType => "Nothing is wrong with the service.",
-        RequestProblem::RangeNotSatisfiable => "Nothing is wrong with the service.",
         RequestProblem::IdempotencyKeyReused => {
             "A client builds its keys from too little: an agenda's id alone is not enough when it is submitted with changing content."
         }
