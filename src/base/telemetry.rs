@@ -23,9 +23,10 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-/// The NATS client tells every try to connect, and every session of a PostgreSQL server that stops says so; what matters of it we say ourselves. A configured
+/// The NATS client tells every try to connect, every session of a PostgreSQL server that stops says so, and so does everyone who waited long for a connection; what
+/// matters of it we say ourselves. A configured
 /// filter that names them overrides this.
-const QUIET: &str = "async_nats=warn,sqlx::postgres::notice=error,sqlx_core::pool=error";
+const QUIET: &str = "async_nats=warn,sqlx::postgres::notice=error,sqlx_core::pool=error,sqlx::pool=error";
 
 /// Installs the process's subscriber; a second call changes nothing.
 pub fn install(config: &Telemetry) {
