@@ -6,6 +6,7 @@ postgresql|/usr/lib/postgresql/*/bin/initdb|every test that touches the database
 pgbouncer|/usr/sbin/pgbouncer|stands between the service and PostgreSQL and gives every transaction another session
 nats-server|nats-server|carries messages between processes, with JetStream; is killed, purged and frozen
 nginx|nginx|stands between caller and service, as proxies do, and gives up first
+prometheus|promtool|scrapes the service and is asked every query of the dashboards; checks and tries the alert rules
 poppler-utils|pdftotext|reads the PDFs that were made: text, fonts, attachments
 qpdf|qpdf|checks the PDFs' structure
 default-jdk-headless|javac|runs the callers of docs/java, which call as Feign does

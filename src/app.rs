@@ -134,7 +134,7 @@ impl App {
         );
         let ledger = Ledger::new(db.clone(), clock.clone(), callers.clone(), config.legacy.quiet_period);
         ledger.start(&shutdown);
-        Gauges::new(db.clone(), clock.clone(), disk).start(&shutdown);
+        Gauges::new(db.clone(), clock.clone(), disk, metrics.clone()).start(&shutdown);
         // goes with v1: begin
         let bridge = Bridge::new(bridge::Parts {
             config: config.legacy.clone(),

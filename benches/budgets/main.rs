@@ -6,6 +6,7 @@
 
 mod answer;
 mod crash;
+mod gauges;
 mod million;
 mod pickup;
 mod post;
@@ -21,7 +22,7 @@ mod throughput;
 use report::Report;
 use stand::Stand;
 
-const NAMES: [&str; 8] = ["throughput", "pickup", "post", "answer", "million", "slow-host", "start", "crash"];
+const NAMES: [&str; 9] = ["throughput", "pickup", "post", "answer", "million", "gauges", "slow-host", "start", "crash"];
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
@@ -47,6 +48,7 @@ async fn run(wanted: &[String]) {
             "post" => post::run(&stand, &mut report).await,
             "answer" => answer::run(&stand, &mut report).await,
             "million" => million::run(&stand, &mut report).await,
+            "gauges" => gauges::run(&stand, &mut report).await,
             "slow-host" => slow_host::run(&stand, &mut report).await,
             "start" => start::run(&stand, &mut report).await,
             _ => crash::run(&stand, &mut report).await,

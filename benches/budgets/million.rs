@@ -95,7 +95,7 @@ impl Forgotten {
 }
 
 /// A million finished tasks with an attempt, a sent message and an inbox row each, of the last eighty days.
-async fn fill(database: &TestDatabase) {
+pub async fn fill(database: &TestDatabase) {
     let (series, id, analyze) = match database.dialect {
         Dialect::Sqlite => {
             ("WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < 1000000)", "randomblob(16)", "ANALYZE")

@@ -5,7 +5,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use protocol_bridge::{
     base::{clock::Clock, config, entropy::Entropy, shutdown::Shutdown},
     domain::task::Kind,
-    engine::{Decision, Done, Engine, Parts, Run, Submission, TaskExecutor, Via, transport::Local},
+    engine::{Decision, Done, Engine, Parts, Run, Submission, TaskExecutor, Ticks, Via, transport::Local},
     store::{Db, Dialect, Options},
 };
 use std::{collections::HashMap, sync::Arc};
@@ -71,7 +71,12 @@ pub fn engine(database: &TestDatabase, db: &Db, executor: Arc<dyn TaskExecutor>)
 
 /// An engine that accepts and does nothing else.
 pub fn engine_at_rest(database: &TestDatabase, db: &Db) -> Engine {
-    Engine::by_hand(parts(database, db, Noop::new(|_| {})), &Shutdown::new()).0
+    ticks(database, db).0
+}
+
+/// The same, with its loops' ticks to be called by hand.
+pub fn ticks(database: &TestDatabase, db: &Db) -> (Engine, Ticks) {
+    Engine::by_hand(parts(database, db, Noop::new(|_| {})), &Shutdown::new())
 }
 
 /// An executor that is done at once and says that it was there.

@@ -1,59 +1,15 @@
-//! Every metric of the service, declared once with its help text, unit in the name and labels from closed sets; all exist at 0 from the start, because a
+//! Every metric of the service, declared once with its help text, unit in the name and labels from closed sets; all exist from the start, counters at 0, because a
 //! counter that is born with its first event never shows that event.
 //!
 //! Use: `metrics::TASKS_FINISHED.increment(&["protocol", "completed"])`: label values in the order in which they are declared.
 
+pub use super::metric::{Counter, Description, Gauge, Histogram, Replicas, Values};
+use super::metric::{counter, gauge, histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
-use std::{
-    marker::PhantomData,
-    sync::{Mutex, OnceLock, PoisonError},
-};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-const PREFIX: &str = "protocol_bridge_";
-
-/// Values that a label can take.
-#[derive(Debug, Clone, Copy)]
-pub enum Values {
-    /// All of them; every combination exists at 0 from the start.
-    Closed(&'static [&'static str]),
-    /// A bounded set that is known when the service starts (configured callers, routes); whoever knows it registers it.
-    AtStart,
-}
-
-/// A metric; the type parameter keeps counters, gauges and histograms apart.
-#[derive(Debug)]
-pub struct Metric<T: 'static> {
-    /// Without the prefix that all names have.
-    pub name: &'static str,
-    pub help: &'static str,
-    pub labels: &'static [(&'static str, Values)],
-    kind: PhantomData<T>,
-}
-
-#[derive(Debug)]
-pub struct CounterKind;
-#[derive(Debug)]
-pub struct GaugeKind;
-#[derive(Debug)]
-pub struct HistogramKind;
-
-pub type Counter = Metric<CounterKind>;
-pub type Gauge = Metric<GaugeKind>;
-pub type Histogram = Metric<HistogramKind>;
-
-type Labels = &'static [(&'static str, Values)];
-
-const fn counter(name: &'static str, labels: Labels, help: &'static str) -> Counter {
-    Metric { name, help, labels, kind: PhantomData }
-}
-
-const fn gauge(name: &'static str, labels: Labels, help: &'static str) -> Gauge {
-    Metric { name, help, labels, kind: PhantomData }
-}
-
-const fn histogram(name: &'static str, labels: Labels, help: &'static str) -> Histogram {
-    Metric { name, help, labels, kind: PhantomData }
-}
+/// From the database: any replica's word will do.
+const SHARED: Replicas = Replicas::Shared("max");
 
 const KIND: (&str, Values) = ("kind", Values::Closed(&["protocol", "demo"]));
 const STATUS: (&str, Values) = ("status", Values::Closed(&["PENDING", "IN_PROGRESS", "COMPLETED", "FAILED", "CANCELLED"]));
@@ -130,16 +86,62 @@ pub static LEGACY_REQUESTS: Counter =
 pub static LEGACY_LAST_REQUEST: Gauge = gauge(
     "legacy_last_request_timestamp_seconds",
     &[("caller", Values::AtStart)],
+    SHARED,
     "Unix time of the caller's last v1 call; 0: never. From the ledger, so it survives restarts.",
 );
-pub static LEGACY_CALLERS_ACTIVE: Gauge = gauge(
-    "legacy_callers_active",
-    &[],
-    "Callers, configured or not, that used v1 within legacy.quiet_period; the same on every replica, take max.",
+pub static LEGACY_CALLS_TODAY: Gauge = gauge(
+    "legacy_calls_today",
+    &[("caller", Values::AtStart)],
+    SHARED,
+    "v1 calls that came in on this day (UTC), whatever became of them. From the ledger: whole numbers that survive restarts, and not a counter, as it begins anew at midnight.",
 );
+pub static LEGACY_ANSWERS_TODAY: Gauge = gauge(
+    "legacy_answers_today",
+    &[("caller", Values::AtStart), LEGACY],
+    SHARED,
+    "How the v1 calls of this day (UTC) ended; outcome timeout is the 504. From the ledger, like legacy_calls_today.",
+);
+pub static LEGACY_CALLER_STATE: Gauge = gauge(
+    "legacy_caller_state",
+    &[("caller", Values::AtStart), ("state", Values::AtStart)],
+    SHARED,
+    "How many callers of this name (1 for a configured one, any number for other) are in this state, as GET /api/migration says.",
+);
+pub static LEGACY_CALLERS_ACTIVE: Gauge =
+    gauge("legacy_callers_active", &[], SHARED, "Callers, configured or not, that used v1 within legacy.quiet_period.");
+pub static LEGACY_REMOVAL_BLOCKED: Gauge = gauge(
+    "legacy_removal_blocked",
+    &[("by", Values::Closed(&["calls", "observation", "callers"]))],
+    SHARED,
+    "1 for what keeps v1 from being removed: calls within the quiet period, too short an observation, configured callers that have not moved.",
+);
+pub static LEGACY_WATCHED_SINCE: Gauge =
+    gauge("legacy_watched_since_timestamp_seconds", &[], SHARED, "Unix time since when the ledger watches v1.");
+pub static LEGACY_QUIET_PERIOD: Gauge =
+    gauge("legacy_quiet_period_seconds", &[], SHARED, "legacy.quiet_period: how long nobody may have called v1 before it can be removed.");
+pub static LEGACY_NEWEST_CALLER: Gauge = gauge(
+    "legacy_newest_caller_timestamp_seconds",
+    &[],
+    SHARED,
+    "Unix time at which a name called v1 that had never called it before; 0: nobody ever called.",
+);
+pub static LEGACY_SUNSET: Gauge =
+    gauge("legacy_sunset_timestamp_seconds", &[], SHARED, "legacy.sunset as Unix time; 0: none is configured.");
 pub static LEGACY_REMOVABLE: Gauge =
-    gauge("legacy_removable", &[], "1 when v1 can be removed, as GET /api/migration says; the same on every replica, take min.");
-pub static LEGACY_WAITERS: Gauge = gauge("legacy_waiters", &[], "v1 calls held open now by this process.");
+    gauge("legacy_removable", &[], Replicas::Shared("min"), "1 when v1 can be removed, as GET /api/migration says.");
+pub static LEGACY_WAITERS: Gauge = gauge("legacy_waiters", &[], Replicas::Sum, "v1 calls held open now by this process.");
+pub static LEGACY_WAITERS_LIMIT: Gauge = gauge(
+    "legacy_waiters_limit",
+    &[],
+    Replicas::Sum,
+    "How many v1 calls this process can hold: legacy.max_waiters, or fewer if the limit of open files is lower.",
+);
+pub static LEGACY_LONGEST_WAIT: Gauge = gauge(
+    "legacy_longest_wait_seconds",
+    &[],
+    Replicas::Each,
+    "How long the v1 call that this process has held longest is waiting by now; 0: none waits.",
+);
 pub static LEGACY_WAIT: Histogram = histogram("legacy_wait_seconds", &[LEGACY], "How long v1 calls were held, by outcome.");
 pub static TASKS_SUBMITTED: Counter = counter(
     "tasks_submitted_total",
@@ -148,9 +150,9 @@ pub static TASKS_SUBMITTED: Counter = counter(
 );
 pub static TASKS_FINISHED: Counter = counter("tasks_finished_total", &[KIND, FINISHED], "Tasks that reached a terminal status.");
 pub static TASK_RETRIES: Counter = counter("task_retries_total", &[KIND], "Failed attempts that were put back for another.");
-pub static TASKS: Gauge = gauge("tasks", &[STATUS], "Tasks in the database by status; the same on every replica, take max.");
+pub static TASKS: Gauge = gauge("tasks", &[STATUS], SHARED, "Tasks in the database by status.");
 pub static TASK_OLDEST_RUNNABLE: Gauge =
-    gauge("task_oldest_runnable_age_seconds", &[], "How long the longest due task has waited for a worker.");
+    gauge("task_oldest_runnable_age_seconds", &[], SHARED, "How long the longest due task has waited for a worker.");
 pub static TASK_PICKUP: Histogram = histogram("task_pickup_seconds", &[], "From due to claimed.");
 pub static TASK_RUN: Histogram = histogram("task_run_seconds", &[KIND, ATTEMPT], "How long attempts ran.");
 pub static GENERATOR_PHASE: Histogram = histogram(
@@ -161,10 +163,11 @@ pub static GENERATOR_PHASE: Histogram = histogram(
 pub static LEASES_LOST: Counter =
     counter("leases_lost_total", &[], "Attempts stopped because their lease was lost or could not be renewed.");
 pub static TASKS_RESCUED: Counter = counter("tasks_rescued_total", &[], "Tasks taken back from workers whose lease ran out.");
-pub static ENGINE_PAUSED: Gauge = gauge("engine_paused", &[], "1 while an operator has paused claiming; the same on every replica.");
-pub static DEAD_LETTERS: Gauge = gauge("dead_letters", &[REASON], "Open dead letters by reason.");
-pub static OUTBOX_UNPUBLISHED: Gauge = gauge("outbox_unpublished", &[], "Messages due and not yet handed to the transport.");
-pub static OUTBOX_OLDEST: Gauge = gauge("outbox_oldest_unpublished_age_seconds", &[], "How long the longest due message has waited.");
+pub static ENGINE_PAUSED: Gauge = gauge("engine_paused", &[], SHARED, "1 while an operator has paused claiming.");
+pub static DEAD_LETTERS: Gauge = gauge("dead_letters", &[REASON], SHARED, "Open dead letters by reason.");
+pub static OUTBOX_UNPUBLISHED: Gauge = gauge("outbox_unpublished", &[], SHARED, "Messages due and not yet handed to the transport.");
+pub static OUTBOX_OLDEST: Gauge =
+    gauge("outbox_oldest_unpublished_age_seconds", &[], SHARED, "How long the longest due message has waited.");
 pub static RELAY_PUBLISHED: Counter =
     counter("relay_published_total", &[("transport", Values::Closed(&["local", "jetstream"]))], "Messages handed to the transport.");
 pub static INBOX_DUPLICATES: Counter = counter("inbox_duplicates_total", &[], "Messages dropped because the inbox had them already.");
@@ -173,14 +176,21 @@ pub static RELAY_DUPLICATES: Counter = counter(
     &[("transport", Values::Closed(&["local", "jetstream"]))],
     "Messages that were sent again and that the transport had already; whichever was first counts.",
 );
-pub static TRANSPORT_UP: Gauge = gauge("transport_up", &[], "1 when the transport takes messages.");
-pub static WAKEUP_LISTENER_UP: Gauge = gauge("wakeup_listener_up", &[], "1 when hints from other processes arrive (always 1 on SQLite).");
+pub static TRANSPORT_UP: Gauge = gauge("transport_up", &[], Replicas::Each, "1 when the transport takes messages.");
+pub static WAKEUP_LISTENER_UP: Gauge =
+    gauge("wakeup_listener_up", &[], Replicas::Each, "1 when hints from other processes arrive (always 1 on SQLite).");
+pub static DELIVERIES: Counter = counter(
+    "deliveries_total",
+    &[("sink", Values::Closed(&["jetstream", "webhook"])), ("outcome", Values::Closed(&["delivered", "retried", "given-up"]))],
+    "Tries to deliver an event, by sink and what became of them.",
+);
 pub static HTTP_REQUEST: Histogram = histogram(
     "http_request_seconds",
     &[("route", Values::AtStart), ("method", Values::AtStart), ("status", Values::AtStart)],
     "Requests by route, method and status class; unknown routes: other. v1 calls are held for minutes, so look at them by route.",
 );
-pub static DB_POOL_IN_USE: Gauge = gauge("db_pool_in_use", &[], "Database connections in use by this process.");
+pub static DB_POOL_IN_USE: Gauge = gauge("db_pool_in_use", &[], Replicas::Sum, "Database connections in use by this process.");
+pub static DB_POOL_LIMIT: Gauge = gauge("db_pool_limit", &[], Replicas::Sum, "The most database connections that this process opens.");
 pub static DB_TRANSACTION: Histogram =
     histogram("db_transaction_seconds", &[("name", Values::Closed(TRANSACTIONS))], "Transactions by name, queueing and repeats included.");
 pub static RETENTION_DELETED: Counter = counter(
@@ -189,9 +199,15 @@ pub static RETENTION_DELETED: Counter = counter(
     "Rows deleted because they were older than their retention.",
 );
 pub static LOOP_PANICS: Counter = counter("loop_panics_total", &[], "Background loops that panicked and were restarted.");
-pub static DISK_FREE: Gauge = gauge("disk_free_bytes", &[], "Free space on the disk that holds data_dir.");
+pub static DISK_FREE: Gauge = gauge("disk_free_bytes", &[], Replicas::Each, "Free space on the disk that holds data_dir.");
+pub static GAUGES_READ: Gauge = gauge(
+    "gauges_read_timestamp_seconds",
+    &[],
+    Replicas::Each,
+    "Unix time at which this process last read from the database what its gauges say of it; 0: not yet.",
+);
 pub static BUILD_INFO: Gauge =
-    gauge("build_info", &[("version", Values::AtStart), ("commit", Values::AtStart)], "1, with the version as a label.");
+    gauge("build_info", &[("version", Values::AtStart), ("commit", Values::AtStart)], Replicas::Each, "1, with the version as a label.");
 
 static COUNTERS: &[&Counter] = &[
     &LEGACY_REQUESTS,
@@ -203,14 +219,25 @@ static COUNTERS: &[&Counter] = &[
     &RELAY_PUBLISHED,
     &RELAY_DUPLICATES,
     &INBOX_DUPLICATES,
+    &DELIVERIES,
     &RETENTION_DELETED,
     &LOOP_PANICS,
 ];
 static GAUGES: &[&Gauge] = &[
     &LEGACY_LAST_REQUEST,
+    &LEGACY_CALLS_TODAY,
+    &LEGACY_ANSWERS_TODAY,
+    &LEGACY_CALLER_STATE,
     &LEGACY_CALLERS_ACTIVE,
     &LEGACY_REMOVABLE,
+    &LEGACY_REMOVAL_BLOCKED,
+    &LEGACY_WATCHED_SINCE,
+    &LEGACY_QUIET_PERIOD,
+    &LEGACY_NEWEST_CALLER,
+    &LEGACY_SUNSET,
     &LEGACY_WAITERS,
+    &LEGACY_WAITERS_LIMIT,
+    &LEGACY_LONGEST_WAIT,
     &TASKS,
     &TASK_OLDEST_RUNNABLE,
     &ENGINE_PAUSED,
@@ -220,6 +247,8 @@ static GAUGES: &[&Gauge] = &[
     &TRANSPORT_UP,
     &WAKEUP_LISTENER_UP,
     &DB_POOL_IN_USE,
+    &DB_POOL_LIMIT,
+    &GAUGES_READ,
     &DISK_FREE,
     &BUILD_INFO,
 ];
@@ -236,59 +265,6 @@ const MINUTES: &[f64] = &[0.005, 0.02, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0
 /// Edges that tell 1 ms from 5 ms and still hold a v1 call.
 const REQUESTS: &[f64] =
     &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 30.0, 60.0, 300.0, 600.0, 720.0, 900.0, 1800.0];
-
-impl<T> Metric<T> {
-    fn full_name(&self) -> String {
-        format!("{PREFIX}{}", self.name)
-    }
-
-    fn describe(&self, kind: &'static str) -> Description {
-        Description { name: self.full_name(), kind, labels: self.labels.iter().map(|(name, _)| *name).collect(), help: self.help }
-    }
-
-    fn labels(&self, values: &[&str]) -> Vec<metrics::Label> {
-        debug_assert_eq!(values.len(), self.labels.len(), "{} takes {:?}", self.name, self.labels);
-        self.labels.iter().zip(values).map(|((name, _), value)| metrics::Label::new(*name, (*value).to_owned())).collect()
-    }
-
-    /// Every combination of closed label values; empty if a label's values are known at start only.
-    fn combinations(&self) -> Vec<Vec<&'static str>> {
-        self.labels.iter().fold(vec![Vec::new()], |combinations, (_, values)| match values {
-            Values::Closed(values) => {
-                combinations.iter().flat_map(|head| values.iter().map(|value| [head.as_slice(), &[*value]].concat())).collect()
-            }
-            Values::AtStart => Vec::new(),
-        })
-    }
-}
-
-impl Counter {
-    pub fn increment(&self, values: &[&str]) {
-        self.add(values, 1);
-    }
-
-    /// Adding 0 makes the series exist.
-    pub fn add(&self, values: &[&str], by: u64) {
-        metrics::counter!(self.full_name(), self.labels(values)).increment(by);
-    }
-}
-
-impl Gauge {
-    pub fn set(&self, values: &[&str], to: f64) {
-        metrics::gauge!(self.full_name(), self.labels(values)).set(to);
-    }
-}
-
-impl Histogram {
-    pub fn record(&self, values: &[&str], duration: std::time::Duration) {
-        metrics::histogram!(self.full_name(), self.labels(values)).record(duration.as_secs_f64());
-    }
-
-    /// Makes the series exist without an observation.
-    pub fn register(&self, values: &[&str]) {
-        let _ = metrics::histogram!(self.full_name(), self.labels(values));
-    }
-}
 
 static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
 
@@ -313,24 +289,13 @@ pub fn install() -> Result<PrometheusHandle, BuildError> {
     }
     for gauge in GAUGES {
         metrics::describe_gauge!(gauge.full_name(), gauge.help);
-        gauge.combinations().iter().for_each(|values| gauge.set(values, 0.0));
+        gauge.begin();
     }
     for (histogram, _) in HISTOGRAMS {
         metrics::describe_histogram!(histogram.full_name(), histogram.help);
         histogram.combinations().iter().for_each(|values| histogram.register(values));
     }
     Ok(HANDLE.get_or_init(|| handle).clone())
-}
-
-/// A metric as documentation lists it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Description {
-    /// With the prefix.
-    pub name: String,
-    /// counter, gauge or histogram.
-    pub kind: &'static str,
-    pub labels: Vec<&'static str>,
-    pub help: &'static str,
 }
 
 /// All metrics by name.

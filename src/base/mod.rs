@@ -9,6 +9,7 @@ pub mod disk;
 pub mod entropy;
 pub mod jq;
 pub mod limits;
+pub mod metric;
 pub mod metrics;
 pub mod shutdown;
 pub mod supervisor;

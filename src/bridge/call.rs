@@ -11,7 +11,7 @@ use super::{
 use crate::{
     base::{
         clock::{Clock, Monotonic},
-        config,
+        config, metrics,
         shutdown::Shutdown,
     },
     callers::{Identity, Ledger},
@@ -93,7 +93,14 @@ impl Bridge {
         let config::Legacy { max_waiters, max_waiters_per_caller, .. } = parts.config;
         let most = parts.most_waiters.map_or(max_waiters, |most| most.min(max_waiters));
         let waiters = Waiters::new(most, max_waiters_per_caller.unwrap_or(max_waiters));
+        #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 fit a double's 53 bits")]
+        metrics::LEGACY_SUNSET.set(&[], parts.config.sunset.map_or(0.0, |sunset| sunset.as_seconds() as f64));
         Self(Arc::new(Inner { parts, waiters }))
+    }
+
+    /// Brings the gauge of the longest wait up to date.
+    pub fn show_longest_wait(&self) {
+        self.0.waiters.show_longest(self.0.parts.clock.monotonic());
     }
 
     /// The stage gate. It comes before everything that could be wrong with a call: who is shown out is told so, and not to correct a mistake first.
@@ -165,7 +172,7 @@ impl Bridge {
         if call.respond_async {
             return Answer::Accepted { task: Box::new(task), joined };
         }
-        let Some(_place) = self.0.waiters.enter(record.name()) else {
+        let Some(_place) = self.0.waiters.enter(record.name(), call.since) else {
             return Answer::StillRunning { task: Box::new(task), waited: Duration::ZERO };
         };
         match engine.hub().wait(task.id, WaitFor::Finish, deadline).await {

@@ -4,8 +4,13 @@
 //! month has noted it all the same; a call that comes to no submit waits for its note instead. Everything else is added up here and written in batches, one transaction a second; a crash loses at most that second of
 //! counts, never the fact of a call. Names that nobody proved are bounded: beyond [`MAX_CLAIMED_NAMES`] they are all `other`, so nobody can fill the table.
 
+use super::ledger_metrics::LedgerMetrics;
 use crate::{
-    base::{clock::Clock, metrics, shutdown::Shutdown, supervisor},
+    base::{
+        clock::{Clock, Monotonic},
+        shutdown::Shutdown,
+        supervisor,
+    },
     callers::{
         Callers, Identity,
         report::{Account, Report},
@@ -30,6 +35,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// How often the metrics that follow from the account are brought up to date.
 const REFRESH: Duration = Duration::from_secs(5);
+/// How long metrics that could not be read anew are still believed.
+const TRUSTED: Duration = Duration::from_secs(30);
 /// The most callers and day counts of an account; names are bounded, so a ledger of years stays below.
 const MAX_CALLERS: i64 = 10_000;
 const MAX_COUNTS: i64 = 50_000;
@@ -46,6 +53,7 @@ struct Inner {
     clock: Clock,
     callers: Callers,
     quiet_period: Duration,
+    metrics: LedgerMetrics,
     book: Mutex<Book>,
 }
 
@@ -72,40 +80,37 @@ impl Ledger {
     /// Makes the ledger; [`Ledger::start`] begins writing.
     #[must_use]
     pub fn new(db: Db, clock: Clock, callers: Callers, quiet_period: Duration) -> Self {
-        Self(Arc::new(Inner { db, clock, callers, quiet_period, book: Mutex::default() }))
+        let metrics = LedgerMetrics::new(callers.clone());
+        Self(Arc::new(Inner { db, clock, callers, quiet_period, metrics, book: Mutex::default() }))
     }
 
-    /// Brings the metrics to what is stored and starts the loop that writes batches; it ends with `shutdown`.
+    /// Starts the loop that writes batches and brings the metrics to what is stored; it ends with `shutdown`.
     pub fn start(&self, shutdown: &Shutdown) {
-        for name in self.0.callers.names().chain(["other"]) {
-            metrics::LEGACY_LAST_REQUEST.set(&[name], 0.0);
-            for outcome in metrics::LEGACY_OUTCOMES {
-                metrics::LEGACY_REQUESTS.add(&[name, outcome], 0);
-            }
-        }
+        self.0.metrics.begin();
         let (ledger, soft) = (self.clone(), shutdown.soft().clone());
         supervisor::spawn(&self.0.clock, shutdown, "ledger", move || ledger.clone().run(soft.clone()));
     }
 
     async fn run(self, soft: CancellationToken) {
         let clock = &self.0.clock;
-        let (mut loaded, mut refresh) = (false, clock.monotonic());
+        let (mut loaded, mut refresh, mut shown_at) = (false, clock.monotonic(), None);
         while !soft.is_cancelled() {
             loaded = loaded || self.load().await;
             self.flush().await;
             if clock.monotonic() >= refresh {
-                self.show_verdict().await;
-                refresh = clock.monotonic() + REFRESH;
+                self.show(&mut shown_at).await;
+                // Not later than midnight: the counts of the day begin anew then.
+                refresh = clock.monotonic() + REFRESH.min(until_next_day(clock.now()));
             }
             tokio::select! {
-                () = clock.sleep(INTERVAL) => {}
+                () = clock.sleep(INTERVAL.min(refresh.since(clock.monotonic()))) => {}
                 () = soft.cancelled() => {}
             }
         }
         self.flush().await;
     }
 
-    /// Notes since when the ledger watches, once and for all replicas, and restores what only the database knows after a restart. Answers whether it could.
+    /// Notes since when the ledger watches, once and for all replicas, and takes up the names that were only claimed. Answers whether it could.
     async fn load(&self) -> bool {
         let now = self.0.clock.now();
         let loaded = self.0.db.transaction("ledger", move |tx| {
@@ -117,24 +122,18 @@ impl Ledger {
         let known = match loaded.await {
             Ok(known) => known,
             Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "the ledger could not be read yet; its metrics start at 0");
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "the ledger could not be read yet; its metrics say nothing until it can"
+                );
                 return false;
             }
         };
-        let mut last_calls: HashMap<String, Timestamp> = HashMap::new();
         let mut book = self.book();
         for known in known {
-            if let Some(at) = known.last_v1_at {
-                let last = last_calls.entry(self.0.callers.label(&known.caller.name).to_owned()).or_default();
-                *last = at.max(*last);
-            }
             if known.caller.proof == Proof::Claimed && book.claimed_names.len() < MAX_CLAIMED_NAMES {
                 book.claimed_names.insert(known.caller.name);
             }
-        }
-        drop(book);
-        for (label, at) in last_calls {
-            self.show_last_call(&label, at);
         }
         true
     }
@@ -146,39 +145,41 @@ impl Ledger {
     pub async fn report(&self) -> store::Result<Report> {
         self.flush().await;
         let now = self.0.clock.now();
-        let account = self.account(Some(day_of(now - self.0.quiet_period))).await?;
+        let account = self.account(day_of(now - self.0.quiet_period)).await?;
         Ok(Report::of(account, &self.0.callers, self.0.quiet_period, now))
     }
 
-    /// Counts by day only with `counts_since`.
-    async fn account(&self, counts_since: Option<String>) -> store::Result<Account> {
+    /// With the counts of `first_day` and later.
+    async fn account(&self, first_day: String) -> store::Result<Account> {
         self.0
             .db
             .read("ledger", move |tx| {
-                let counts_since = counts_since.clone();
+                let first_day = first_day.clone();
                 Box::pin(async move {
                     let since = setting::get(tx, WATCHED_SINCE).await?.and_then(|micros| micros.parse().ok()).map(Timestamp::from_micros);
                     let known = caller::list(tx, MAX_CALLERS).await?;
-                    let counts = match counts_since {
-                        Some(day) => legacy_call::since(tx, &day, MAX_COUNTS).await?,
-                        None => Vec::new(),
-                    };
+                    let counts = legacy_call::since(tx, &first_day, MAX_COUNTS).await?;
                     Ok(Account { watched_since: since, known, counts })
                 })
             })
             .await
     }
 
-    /// Sets the metrics that follow from the account; every replica says the same.
-    async fn show_verdict(&self) {
-        match self.account(None).await {
+    /// Sets the metrics that follow from the account; every replica says the same. When it cannot be read they keep what they said for a while, and then say nothing.
+    async fn show(&self, shown_at: &mut Option<Monotonic>) {
+        let now = self.0.clock.now();
+        let today = day_of(now);
+        match self.account(today.clone()).await {
             Ok(account) => {
-                let verdict = Report::of(account, &self.0.callers, self.0.quiet_period, self.0.clock.now()).verdict;
-                #[expect(clippy::cast_precision_loss, reason = "the ledger's names are bounded")]
-                metrics::LEGACY_CALLERS_ACTIVE.set(&[], verdict.active as f64);
-                metrics::LEGACY_REMOVABLE.set(&[], if verdict.removable { 1.0 } else { 0.0 });
+                self.0.metrics.show(&Report::of(account, &self.0.callers, self.0.quiet_period, now), &today);
+                *shown_at = Some(self.0.clock.monotonic());
             }
-            Err(error) => tracing::debug!(error = &error as &dyn std::error::Error, "the ledger could not be read for its metrics"),
+            Err(error) => {
+                tracing::debug!(error = &error as &dyn std::error::Error, "the ledger could not be read for its metrics");
+                if shown_at.take_if(|at| self.0.clock.monotonic().since(*at) >= TRUSTED).is_some() {
+                    self.0.metrics.forget();
+                }
+            }
         }
     }
 
@@ -187,7 +188,7 @@ impl Ledger {
     pub fn open(&self, identity: &Identity) -> Entry {
         let sighting = self.sighting(identity);
         let day = day_of(sighting.at);
-        self.show_last_call(&sighting.caller.name, sighting.at);
+        self.0.metrics.called(&sighting.caller.name, sighting.at);
         let book = self.book();
         let with_submit = book
             .committed
@@ -216,7 +217,7 @@ impl Ledger {
     /// How a v1 call ended: counted in the metric, and in the next batch.
     pub fn count(&self, entry: &Entry, outcome: &'static str) {
         let name = &entry.sighting.caller.name;
-        metrics::LEGACY_REQUESTS.increment(&[self.0.callers.label(name), outcome]);
+        self.0.metrics.ended(name, outcome);
         *self.book().counts.entry((name.clone(), entry.day.clone(), outcome)).or_default() += 1;
     }
 
@@ -297,11 +298,6 @@ impl Ledger {
         }
     }
 
-    fn show_last_call(&self, name: &str, at: Timestamp) {
-        #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 fit a double's 53 bits")]
-        metrics::LEGACY_LAST_REQUEST.set(&[self.0.callers.label(name)], at.as_seconds() as f64);
-    }
-
     fn book(&self) -> MutexGuard<'_, Book> {
         self.0.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -331,6 +327,12 @@ impl Entry {
     pub fn name(&self) -> &str {
         &self.sighting.caller.name
     }
+}
+
+/// How long the day (UTC) still lasts.
+fn until_next_day(now: Timestamp) -> Duration {
+    const DAY: i64 = 86_400_000_000;
+    Duration::from_micros(u64::try_from(DAY - now.as_micros().rem_euclid(DAY)).unwrap_or_default())
 }
 
 /// The day in UTC, YYYY-MM-DD.

@@ -4,6 +4,7 @@
 
 pub mod directory;
 pub mod ledger;
+mod ledger_metrics;
 pub mod network;
 pub mod report;
 pub mod roles;

@@ -61,6 +61,18 @@ pub struct Verdict {
     pub reason: String,
     /// Callers that have used v1 within the quiet period.
     pub active: usize,
+    pub blocked: Blocked,
+}
+
+/// What v1's removal still waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Blocked {
+    /// v1 was called within the quiet period.
+    pub by_calls: bool,
+    /// The ledger has watched for less than the quiet period.
+    pub by_observation: bool,
+    /// A configured caller has neither moved nor retired.
+    pub by_callers: bool,
 }
 
 /// Judges the account as it stands at `now`.
@@ -95,13 +107,14 @@ pub fn judge<'c>(
     if !unmoved.is_empty() {
         missing.push(format!("not seen on v2 and not retired: {}", unmoved.join(", ")));
     }
+    let blocked = Blocked { by_calls: !active.is_empty(), by_observation: watched < quiet_period, by_callers: !unmoved.is_empty() };
     let removable = missing.is_empty();
     let reason = if removable {
         format!("no v1 call within the last {}, all of them observed; every configured caller uses v2 or is retired", words(quiet_period))
     } else {
         missing.join("; ")
     };
-    Verdict { removable, reason, active: active.len() }
+    Verdict { removable, reason, active: active.len(), blocked }
 }
 
 /// Such as `2 of 90 days`.
@@ -184,7 +197,8 @@ mod tests {
             Verdict {
                 removable: false,
                 reason: "b called v1 at 1972-09-07T00:00:00Z, and 1 more within the last 90 days".to_owned(),
-                active: 2
+                active: 2,
+                blocked: Blocked { by_calls: true, by_observation: false, by_callers: false },
             }
         );
     }

@@ -161,6 +161,15 @@ impl Db {
         }
     }
 
+    /// The most connections there can be, for the metric.
+    #[must_use]
+    pub fn most_connections(&self) -> u32 {
+        match &self.0.backend {
+            Backend::Sqlite(sqlite) => sqlite.most_connections(),
+            Backend::Postgres(postgres) => postgres.most_connections(),
+        }
+    }
+
     /// The named fault hook of tests.
     #[must_use]
     pub fn faults(&self) -> &Faults {

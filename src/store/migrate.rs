@@ -18,12 +18,14 @@ const SQLITE: Texts = &[
     (2, "task_follower", include_str!("../../migrations/sqlite/0002_task_follower.sql")),
     (3, "retention", include_str!("../../migrations/sqlite/0003_retention.sql")),
     (4, "audit_detail", include_str!("../../migrations/sqlite/0004_audit_detail.sql")),
+    (5, "gauges", include_str!("../../migrations/sqlite/0005_gauges.sql")),
 ];
 const POSTGRES: Texts = &[
     (1, "initial", include_str!("../../migrations/postgres/0001_initial.sql")),
     (2, "task_follower", include_str!("../../migrations/postgres/0002_task_follower.sql")),
     (3, "retention", include_str!("../../migrations/postgres/0003_retention.sql")),
     (4, "audit_detail", include_str!("../../migrations/postgres/0004_audit_detail.sql")),
+    (5, "gauges", include_str!("../../migrations/postgres/0005_gauges.sql")),
 ];
 const TABLE: &str = "_sqlx_migrations";
 

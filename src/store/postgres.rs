@@ -132,6 +132,10 @@ impl Postgres {
         self.pool.size().saturating_sub(u32::try_from(self.pool.num_idle()).unwrap_or(u32::MAX))
     }
 
+    pub(super) fn most_connections(&self) -> u32 {
+        self.pool.options().get_max_connections()
+    }
+
     /// The pool only: the store's tasks have ended by then.
     pub(super) async fn close(&self) {
         self.pool.close().await;

@@ -103,6 +103,11 @@ impl Sqlite {
         self.readers.size().saturating_sub(idle) + u32::from(self.writer.is_busy())
     }
 
+    /// The writer is one more.
+    pub(super) fn most_connections(&self) -> u32 {
+        self.readers.options().get_max_connections() + 1
+    }
+
     /// Readers first: the last connection to go folds the WAL back into the file, and only the writer may.
     pub(super) async fn close(&self) {
         self.readers.close().await;

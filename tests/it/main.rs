@@ -23,6 +23,9 @@ mod cli_configuration;
 mod cli_replay;
 mod config_load;
 mod config_reference;
+mod dashboard_panels;
+mod dashboard_proof; // goes with v1
+mod dashboard_rules;
 mod document_pdf;
 mod document_renderer;
 mod document_sample;
@@ -68,6 +71,7 @@ mod process_busy;
 mod process_contention;
 mod process_crash;
 mod process_drain;
+mod process_gauges; // goes with v1
 mod process_lifecycle;
 mod process_nodes;
 mod process_outage;

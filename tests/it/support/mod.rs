@@ -3,6 +3,8 @@
 pub mod agenda_server;
 pub mod agendas;
 pub mod breaking_proxy;
+#[allow(dead_code, reason = "a kit: not every test needs every tool")]
+pub mod dashboards;
 pub mod databases;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod nats;
@@ -13,6 +15,8 @@ pub mod postgres;
 pub mod postgres_proxy;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod process;
+#[allow(dead_code, reason = "a kit: not every test needs every tool")]
+pub mod prometheus;
 pub mod reconcile;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod server;
