@@ -130,9 +130,6 @@ async fn without_nats_at_the_start_tasks_run_and_it_is_used_when_it_comes() {
 async fn a_database_that_is_away_with_messages_in_flight_costs_nothing() {
     let cluster = tokio::task::spawn_blocking(Cluster::start).await.expect("a cluster");
     let database = TestDatabase::postgres_on(&cluster.url()).await;
-    // The test's cluster does not wait for its disk, and is stopped as by a power cut.
-    database.execute("ALTER SYSTEM SET synchronous_commit = on").await;
-    database.execute("SELECT pg_reload_conf()").await;
     let (nats, shutdown) = (Nats::start().await, Shutdown::new());
     let work = Script::new(|_| async { Decision::Done(Done::default()) });
     // A claim whose outcome is unknown is looked up for as long as its lease would have lasted.

@@ -27,7 +27,7 @@ pub fn shared() -> &'static str {
         let port = match port.parse() {
             Ok(port) if TcpStream::connect(("127.0.0.1", port)).is_ok() => port,
             _ => {
-                let cluster = Cluster::start_in(folder.join("cluster"), false);
+                let cluster = Cluster::start_in(folder.join("cluster"), Survives::Nothing);
                 watch(runner, &cluster, &folder);
                 let port = cluster.port;
                 std::mem::forget(cluster); // the watchdog's from now on
@@ -41,13 +41,22 @@ pub fn shared() -> &'static str {
     })
 }
 
+/// What a cluster's commits survive. Each costs time, so a cluster promises no more than its tests ask about.
+#[derive(Debug, Clone, Copy)]
+enum Survives {
+    /// Nothing: for tests that leave the server alone.
+    Nothing,
+    /// The server's own end, however hard.
+    Crash,
+    PowerCut,
+}
+
 /// A PostgreSQL cluster; stopped and removed when dropped.
 #[derive(Debug)]
 pub struct Cluster {
     folder: PathBuf,
     bin: PathBuf,
-    /// Whether what it has committed survives a power cut.
-    durable: bool,
+    survives: Survives,
     pub port: u16,
 }
 
@@ -56,7 +65,7 @@ impl Cluster {
     pub fn start() -> Self {
         let folder = tempfile::Builder::new().prefix("protocol-bridge-cluster-").tempdir().expect("a folder").keep();
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("our own folder");
-        let cluster = Self::start_in(folder.join("cluster"), false);
+        let cluster = Self::start_in(folder.join("cluster"), Survives::Crash);
         watch(std::process::id(), &cluster, &folder);
         cluster
     }
@@ -66,7 +75,7 @@ impl Cluster {
     pub fn durable() -> Self {
         let folder = tempfile::Builder::new().prefix("protocol-bridge-cluster-").tempdir().expect("a folder").keep();
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("our own folder");
-        let cluster = Self::start_in(folder.join("cluster"), true);
+        let cluster = Self::start_in(folder.join("cluster"), Survives::PowerCut);
         watch(std::process::id(), &cluster, &folder);
         cluster
     }
@@ -75,14 +84,14 @@ impl Cluster {
         format!("postgres://postgres@127.0.0.1:{}", self.port)
     }
 
-    fn start_in(folder: PathBuf, durable: bool) -> Self {
+    fn start_in(folder: PathBuf, survives: Survives) -> Self {
         let bin = installed();
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a folder for the cluster");
         if let Some((user, group)) = server_user() {
             std::os::unix::fs::chown(&folder, Some(user), Some(group)).expect("root may give folders away");
         }
-        let mut cluster = Self { folder, bin, durable, port: 0 };
+        let mut cluster = Self { folder, bin, survives, port: 0 };
         let data = cluster.data();
         cluster.run("initdb", &["-D", &data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"]);
         // A port found free may be taken by the time the server asks for it.
@@ -106,11 +115,14 @@ impl Cluster {
     }
 
     fn try_start_server(&self) -> bool {
-        // Tests go without fsync: whether PostgreSQL survives a power cut is not what they ask. Connections for all tests of a run at once.
-        let kind = if self.durable {
-            "-c shared_buffers=256MB -c max_wal_size=1GB"
-        } else {
-            "-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c max_connections=400 -c shared_buffers=48MB -c max_wal_size=256MB"
+        let kind = match self.survives {
+            // Connections for all tests of a run at once.
+            Survives::Nothing => {
+                "-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c max_connections=400 -c shared_buffers=48MB -c max_wal_size=256MB"
+            }
+            // The operating system lives on and has what was written; but with synchronous_commit=off the last commits would be in the dead server's memory only.
+            Survives::Crash => "-c fsync=off -c full_page_writes=off -c shared_buffers=48MB -c max_wal_size=256MB",
+            Survives::PowerCut => "-c shared_buffers=256MB -c max_wal_size=1GB",
         };
         let options = format!("-p {} -k {} -c listen_addresses=127.0.0.1 {kind}", self.port, self.folder.display());
         let log = self.folder.join("log");
