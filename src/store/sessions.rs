@@ -1,4 +1,4 @@
-//! How sessions on PostgreSQL are opened, and what limits they carry: one that hangs gives its locks back.
+//! How sessions on PostgreSQL are opened, and what settings they carry: one that hangs gives its locks back.
 //!
 //! A connection pooler in transaction mode (PgBouncer) gives every transaction another session. Limits of the session, prepared statements, LISTEN and advisory
 //! locks get lost on that way, quietly. It shows when the limits are asked for and not there; then each transaction brings its limits along, no statement is
@@ -14,17 +14,23 @@ use std::{str::FromStr as _, time::Duration};
 /// How long to wait for a connection.
 pub(super) const CONNECT: Duration = Duration::from_secs(5);
 
-const LIMITS: [(&str, &str); 4] =
-    [("lock_timeout", "5s"), ("idle_in_transaction_session_timeout", "10s"), ("statement_timeout", "30s"), ("tcp_user_timeout", "15s")];
+const SETTINGS: [(&str, &str); 5] = [
+    ("lock_timeout", "5s"),
+    ("idle_in_transaction_session_timeout", "10s"),
+    ("statement_timeout", "30s"),
+    ("tcp_user_timeout", "15s"),
+    // What is worked on lies in memory: a hundred rows are looked up by their ids rather than by reading the table.
+    ("random_page_cost", "1.1"),
+];
 /// A migration may take, and wait for another's, as long as it needs.
 const MIGRATION: [(&str, &str); 2] = [("tcp_user_timeout", "15s"), ("client_min_messages", "warning")];
 /// A hint is worth no fsync.
 const LISTENING: (&str, &str) = ("synchronous_commit", "off");
 
 pub(super) const BEGIN: &str = "BEGIN";
-/// The limits of [`LIMITS`] for one transaction; those of the TCP connection are the pooler's own.
+/// What [`SETTINGS`] says for one transaction; those of the TCP connection are the pooler's own.
 pub(super) const BEGIN_LIMITED: &str = "BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL idle_in_transaction_session_timeout = '10s'; \
-     SET LOCAL statement_timeout = '30s'";
+     SET LOCAL statement_timeout = '30s'; SET LOCAL random_page_cost = 1.1";
 
 const HAS_LIMITS: Sql = Sql::each("SELECT NULL", "SELECT current_setting('lock_timeout') = '5s'");
 
@@ -69,7 +75,7 @@ impl Sessions {
             // A pooler refuses parameters that it does not know; what is prepared in one session is not there in the next.
             self.main.clone().extra_float_digits(None).statement_cache_capacity(0)
         } else {
-            self.main.clone().options(LIMITS)
+            self.main.clone().options(SETTINGS)
         }
     }
 
@@ -99,7 +105,7 @@ impl Sessions {
             .max_lifetime(None)
             .idle_timeout(None)
             .acquire_timeout(CONNECT)
-            .connect_lazy_with(self.direct.clone().application_name("protocol-bridge listener").options(LIMITS).options([LISTENING]));
+            .connect_lazy_with(self.direct.clone().application_name("protocol-bridge listener").options(SETTINGS).options([LISTENING]));
         let mut listener = PgListener::connect_with(&pool).await?;
         listener.ignore_pool_close_event(true);
         // Whoever lost the connection wants to know it.
@@ -114,7 +120,7 @@ fn parse(url: &str) -> Result<PgConnectOptions> {
 
 /// Whether a session opened this way has the limits it was opened with.
 async fn keeps_limits(options: &PgConnectOptions) -> Result<bool> {
-    match PgConnection::connect_with(&options.clone().options(LIMITS)).await {
+    match PgConnection::connect_with(&options.clone().options(SETTINGS)).await {
         Ok(mut connection) => {
             let row = sqlx::raw_sql(HAS_LIMITS.postgres).fetch_one(&mut connection).await?;
             let has_limits = row.try_get(0)?;

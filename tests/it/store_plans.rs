@@ -1,12 +1,12 @@
-//! The ways that SQLite takes through queries that run all the time. It plans without statistics: left to itself it would walk through everything that waits
-//! just when much waits.
+//! The ways that the databases take through queries that run all the time. SQLite plans without statistics, PostgreSQL with those of an earlier hour: left to
+//! themselves they would walk through everything that waits just when much waits.
 
 use crate::support::TestDatabase;
 use protocol_bridge::{
     base::{clock::Clock, entropy::Entropy},
     store::queries,
 };
-use sqlx::{Executor as _, Row as _};
+use sqlx::{Connection as _, Executor as _, Row as _};
 
 /// Query, and what its plan has to say.
 const TAKES: &[(&str, &str)] = &[
@@ -49,6 +49,77 @@ async fn queries_that_run_all_the_time_take_their_indexes() {
         let plan = plan.join("\n    ");
         if !plan.contains(takes) || (plan.contains("TEMP B-TREE") && *name != "task::expired") {
             astray.push(format!("{name} does not say {takes:?}:\n    {plan}"));
+        }
+    }
+    assert!(astray.is_empty(), "{}", astray.join("\n"));
+}
+
+/// Query, and the only indexes that PostgreSQL may use for it.
+const TAKES_ON_POSTGRES: &[(&str, &[&str])] = &[
+    ("task::due", &["task_due"]),
+    ("task::claim", &["task_pkey"]),
+    ("task::end", &["task_pkey"]),
+    ("task::renew", &["task_pkey"]),
+    ("task::held", &["task_pkey"]),
+    ("task::expired", &["task_lease", "task_status"]),
+    ("attempt::close", &["attempt_task_id_claim_no_key"]),
+    ("outbox::claim_due", &["outbox_unpublished", "outbox_pkey"]),
+    ("outbox::next_due", &["outbox_unpublished"]),
+    ("outbox::mark_published", &["outbox_pkey"]),
+    ("outbox::mark_tasks", &["outbox_task"]),
+    ("outbox::delete_unpublished", &["outbox_task"]),
+    ("idempotency::expire", &["idempotency_key_task"]),
+];
+
+/// Twenty thousand tasks that came after PostgreSQL last counted.
+const A_BURST: &[&str] = &[
+    "ALTER TABLE task SET (autovacuum_enabled = false)",
+    "ALTER TABLE outbox SET (autovacuum_enabled = false)",
+    "ALTER TABLE attempt SET (autovacuum_enabled = false)",
+    "INSERT INTO task (id, kind, payload, status, claim_no, attempt_no, max_attempts, run_at_us, next_attempt_us, steps_done, steps_known, caller, revision, \
+       created_us, finished_us) \
+     SELECT gen_random_uuid(), 'demo', '{}', 'COMPLETED', 1, 1, 5, n, n, 0, 0, 'test', 1, n, n FROM generate_series(1, 20000) AS n",
+    "INSERT INTO outbox (message_id, task_id, envelope_type, payload, available_us, send_attempts, published_us, created_us) \
+     SELECT gen_random_uuid(), id, 'ProcessTask', '{}', created_us, 0, created_us, created_us FROM task",
+    "INSERT INTO attempt (id, task_id, claim_no, attempt_no, worker_id, started_us, ended_us, outcome) \
+     SELECT gen_random_uuid(), id, 1, 1, id, created_us, created_us, 'completed' FROM task",
+    "ANALYZE task, outbox, attempt",
+    "INSERT INTO task (id, kind, payload, status, claim_no, attempt_no, max_attempts, run_at_us, next_attempt_us, steps_done, steps_known, caller, revision, \
+       created_us) \
+     SELECT gen_random_uuid(), 'demo', '{}', 'PENDING', 0, 0, 5, n, n, 0, 0, 'test', 0, n FROM generate_series(1, 20000) AS n",
+    "INSERT INTO outbox (message_id, task_id, envelope_type, payload, available_us, send_attempts, created_us) \
+     SELECT gen_random_uuid(), id, 'ProcessTask', '{}', created_us, 0, created_us FROM task WHERE status = 'PENDING'",
+    "SET plan_cache_mode = force_generic_plan",
+    // As our sessions have it.
+    "SET random_page_cost = 1.1",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_burst_that_postgres_has_not_counted_yet_is_not_walked_through_for_each_batch() {
+    let database = TestDatabase::postgres().await;
+    database.open(Clock::system(), Entropy::seeded(1)).await.close().await;
+    let mut connection = sqlx::PgConnection::connect(&database.url).await.expect("a connection");
+    for statement in A_BURST {
+        connection.execute(*statement).await.unwrap_or_else(|error| panic!("{statement}: {error}"));
+    }
+    let mut astray = Vec::new();
+    for (name, may_take) in TAKES_ON_POSTGRES {
+        let (_, sql) = queries().find(|(query, _)| query == name).unwrap_or_else(|| panic!("there is no query {name}"));
+        let parameters = (1..).take_while(|number| sql.postgres.contains(&format!("${number}"))).count();
+        let explain =
+            format!("PREPARE one AS {}; EXPLAIN EXECUTE one({}); DEALLOCATE one", sql.postgres, vec!["NULL"; parameters].join(", "));
+        let rows = connection.fetch_all(sqlx::AssertSqlSafe(explain)).await.expect("it can be planned");
+        let plan: Vec<String> = rows.iter().map(|row| row.get::<String, _>(0)).collect();
+        let strays = |line: &&String| {
+            let index = line
+                .split_once("Index Scan using ")
+                .or_else(|| line.split_once("Index Only Scan using "))
+                .or_else(|| line.split_once("Bitmap Index Scan on "));
+            let other = index.is_some_and(|(_, rest)| !may_take.contains(&rest.split(' ').next().unwrap_or_default()));
+            other || line.contains("Seq Scan on")
+        };
+        if plan.iter().any(|line| strays(&line)) {
+            astray.push(format!("{name}:\n    {}", plan.join("\n    ")));
         }
     }
     assert!(astray.is_empty(), "{}", astray.join("\n"));

@@ -25,7 +25,9 @@ macro_rules! due {
 }
 // Left to itself SQLite takes the index of all statuses, and sorts everything that is PENDING at each look.
 const DUE: Sql = Sql::each(due!("task INDEXED BY task_due"), due!("task"));
-// The pluses keep SQLite from walking through everything that is PENDING for each task that is wanted. Locked in the order of ids on PostgreSQL, so that replicas which look at the same tasks wait for each other instead of deadlocking.
+// The pluses, and on PostgreSQL `|| ''`, keep the database from walking through everything that is PENDING for a few tasks that are wanted: its statistics are
+// of an hour at which there may have been none. Locked in the order of ids on PostgreSQL, so that replicas which look at the same tasks wait for each other
+// instead of deadlocking.
 const CLAIM: Sql = Sql::each(
     concat!(
         "UPDATE task SET status = 'IN_PROGRESS', claim_no = claim_no + 1, attempt_no = attempt_no + 1, \
@@ -41,9 +43,9 @@ const CLAIM: Sql = Sql::each(
          lease_until_us = $2, worker_id = $3, started_us = COALESCE(started_us, $4), revision = revision + 1 \
          FROM (SELECT rows.* FROM json_to_recordset(CAST($1 AS json)) AS rows (task uuid, token uuid) \
            JOIN task AS due ON due.id = rows.task \
-           WHERE due.status = 'PENDING' AND due.next_attempt_us <= $4 AND (due.kind = $5 OR due.kind = $6) \
+           WHERE due.status || '' = 'PENDING' AND due.next_attempt_us <= $4 AND (due.kind = $5 OR due.kind = $6) \
            ORDER BY due.id FOR UPDATE OF due) AS wanted \
-         WHERE task.id = wanted.task AND task.status = 'PENDING' AND task.next_attempt_us <= $4 RETURNING ",
+         WHERE task.id = wanted.task AND task.status || '' = 'PENDING' AND task.next_attempt_us <= $4 RETURNING ",
         columns!(),
         ", lease_token"
     ),
@@ -70,10 +72,10 @@ const LOCK_EXPIRED: Sql = Sql::each(
 const RENEW: Sql = Sql::each(
     "UPDATE task SET lease_until_us = $3 \
      WHERE id IN (SELECT unhex(value) FROM json_each($1)) AND lease_token IN (SELECT unhex(value) FROM json_each($2)) \
-     AND status = 'IN_PROGRESS' RETURNING lease_token",
+     AND +status = 'IN_PROGRESS' RETURNING lease_token",
     "UPDATE task SET lease_until_us = $3 \
-     WHERE id IN (SELECT id FROM task WHERE id = ANY($1) AND lease_token = ANY($2) AND status = 'IN_PROGRESS' ORDER BY id FOR UPDATE) \
-     AND lease_token = ANY($2) AND status = 'IN_PROGRESS' RETURNING lease_token",
+     WHERE id IN (SELECT id FROM task WHERE id = ANY($1) AND lease_token = ANY($2) AND status || '' = 'IN_PROGRESS' ORDER BY id FOR UPDATE) \
+     AND lease_token = ANY($2) AND status || '' = 'IN_PROGRESS' RETURNING lease_token",
 );
 // Only what the rescue needs: a row with a damaged column must not stop the sweep for all others.
 macro_rules! expired {

@@ -16,7 +16,8 @@ const PROGRESS: Sql = Sql::same(
     "UPDATE task SET phase = $3, steps_done = $4, steps_known = $5, revision = revision + 1 \
      WHERE id = $1 AND lease_token = $2 AND status = 'IN_PROGRESS'",
 );
-// The plus keeps SQLite from walking through everything that is IN_PROGRESS for each end. Locked in the order of ids on PostgreSQL: who renews or claims many takes them in that order, too, and nobody deadlocks.
+// The plus, and on PostgreSQL `|| ''`, keep the database from walking through everything that is IN_PROGRESS, or has been of late, for a few ends. Locked in the
+// order of ids on PostgreSQL: who renews or claims many takes them in that order, too, and nobody deadlocks.
 const END: Sql = Sql::each(
     concat!(
         "UPDATE task SET status = ended.value ->> 'became', lease_token = NULL, lease_until_us = NULL, worker_id = NULL, \
@@ -33,9 +34,9 @@ const END: Sql = Sql::each(
          steps_known = COALESCE(ended.known, task.steps_known), finished_us = ended.at, revision = revision + 1 \
          FROM (SELECT rows.* FROM json_to_recordset(CAST($1 AS json)) \
            AS rows (task uuid, token uuid, became text, message text, failed text, reached text, done bigint, known bigint, at bigint) \
-           JOIN task AS held ON held.id = rows.task AND held.lease_token = rows.token AND held.status = 'IN_PROGRESS' \
+           JOIN task AS held ON held.id = rows.task AND held.lease_token = rows.token AND held.status || '' = 'IN_PROGRESS' \
            ORDER BY held.id FOR UPDATE OF held) AS ended \
-         WHERE task.id = ended.task AND task.lease_token = ended.token AND task.status = 'IN_PROGRESS' RETURNING ",
+         WHERE task.id = ended.task AND task.lease_token = ended.token AND task.status || '' = 'IN_PROGRESS' RETURNING ",
         columns!()
     ),
 );
