@@ -205,10 +205,7 @@ impl Consumer {
             let core = Arc::clone(&self.core);
             // Held from here on: an attempt that waits for its turn on the runtime is renewed like one that runs.
             let held = core.leases.hold(claimed.task.id, claimed.token, claimed.expires);
-            self.core.shutdown.spawn("attempt", async move {
-                worker::run(&core, claimed, held).await;
-                drop(permit);
-            });
+            self.core.shutdown.spawn("attempt", async move { worker::run(&core, claimed, held, permit).await });
         }
         count
     }

@@ -19,6 +19,7 @@ use crate::{
 };
 use futures::FutureExt as _;
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
+use tokio::sync::OwnedSemaphorePermit;
 
 /// One attempt as the parts that end it see it.
 pub(super) struct Running<'a> {
@@ -27,8 +28,9 @@ pub(super) struct Running<'a> {
     pub(super) lease: &'a Lease,
 }
 
-/// Runs one attempt and writes its end.
-pub(super) async fn run(core: &Arc<Core>, claimed: Claimed, held: Held) {
+/// Runs one attempt and writes its end. The permit is for the work: while the end is being written, the next task may be claimed, and ends that wait for the
+/// same commit share it.
+pub(super) async fn run(core: &Arc<Core>, claimed: Claimed, held: Held, permit: OwnedSemaphorePermit) {
     let Claimed { task, at, .. } = claimed;
     let running = Running { core, task: &task, lease: &held.lease };
     let started = core.clock.monotonic();
@@ -40,6 +42,7 @@ pub(super) async fn run(core: &Arc<Core>, claimed: Claimed, held: Held) {
         tracing::debug!(taskId = %task.id, claim = task.claim_no, waited = ?at.since(task.next_attempt_at), "attempt begins");
         execute(&running, &held.lease).await
     };
+    drop(permit);
     let outcome = settle(&running, ended).await;
     if let Some(outcome) = outcome {
         metrics::TASK_RUN.record(&[task.kind.as_str(), outcome.as_str()], core.clock.monotonic().since(started));
