@@ -21,6 +21,8 @@ pub(super) const CLAIM: Duration = Duration::from_secs(5);
 /// The poll that stands behind every hint.
 const POLL: Duration = Duration::from_secs(1);
 const BATCH: usize = 256;
+/// Marks wait this long for company: a mark is worth no commit of its own, and a claim lasts much longer.
+const MARKS_TOGETHER: Duration = Duration::from_millis(20);
 /// An unsendable row waits this long the first time, doubling up to `LONGEST_BACK_OFF`.
 const FIRST_BACK_OFF: Duration = Duration::from_secs(2);
 const LONGEST_BACK_OFF: Duration = Duration::from_hours(1);
@@ -220,6 +222,17 @@ impl Relay {
             tokio::select! {
                 () = self.core.shutdown.soft().cancelled() => break,
                 _ = to_mark.recv_many(&mut ids, BATCH) => {}
+            }
+            if ids.len() < BATCH {
+                tokio::select! {
+                    () = self.core.shutdown.soft().cancelled() => {}
+                    () = self.core.clock.sleep(MARKS_TOGETHER) => {}
+                }
+                while ids.len() < BATCH
+                    && let Ok(id) = to_mark.try_recv()
+                {
+                    ids.push(id);
+                }
             }
             drop(to_mark);
             self.mark(ids).await;
