@@ -160,6 +160,11 @@ async fn claim_all(tx: &mut Tx<'_>, tries: &[Try], claim: &task::Claim) -> store
     let messages: Vec<(MessageId, TaskId)> = tries.iter().filter_map(|one| Some((one.wanted.message_id?, one.wanted.task_id))).collect();
     let mut new: HashSet<MessageId> =
         if messages.is_empty() { HashSet::new() } else { inbox::insert(tx, &messages, claim.now).await?.into_iter().collect() };
+    if !messages.is_empty() {
+        // What has arrived was sent. Marked here, its row cannot be taken for unsent when the task ends before the relay comes to mark it.
+        let ids: Vec<MessageId> = messages.iter().map(|(id, _)| *id).collect();
+        outbox::mark_published(tx, &ids, claim.now).await?;
+    }
     // Each new message counts once, should it be among these twice.
     let asked: Vec<(&Try, bool)> = tries.iter().map(|one| (one, one.wanted.message_id.is_none_or(|id| new.remove(&id)))).collect();
     let wanted: Vec<(TaskId, LeaseToken)> = asked.iter().filter(|(_, new)| *new).map(|(one, _)| (one.wanted.task_id, one.token)).collect();
