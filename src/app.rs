@@ -21,7 +21,7 @@ use crate::{
         config::{Config, Migrate, NatsServers, Toggle},
         disk::FreeSpace,
         entropy::Entropy,
-        metrics,
+        metrics, otlp,
         shutdown::Shutdown,
         tls,
     },
@@ -97,6 +97,7 @@ impl App {
     /// As [`App::start`].
     pub async fn start_with(config: Config, clock: Clock, entropy: Entropy) -> Result<Self, StartError> {
         tls::install();
+        otlp::install(&config.telemetry)?;
         let metrics = metrics::install()?;
         metrics::BUILD_INFO.set(&[VERSION, COMMIT], 1.0);
         // goes with v1: begin
@@ -235,8 +236,8 @@ impl App {
             self.clock.sleep(self.config.shutdown.announce).await;
         }
         tracing::info!(
-            attempt_grace_s = self.config.shutdown.grace.as_secs(),
-            waiter_grace_s = self.config.shutdown.waiter_grace().as_secs(),
+            attemptGraceSeconds = self.config.shutdown.grace.as_secs(),
+            waiterGraceSeconds = self.config.shutdown.waiter_grace().as_secs(),
             "draining: nothing new"
         );
         self.shutdown.begin();
@@ -268,6 +269,7 @@ impl App {
             self.shutdown.finished().await;
             self.ledger.flush().await;
             self.db.close().await;
+            otlp::finish().await;
         };
         tokio::select! {
             () = closing => tracing::info!("stopped"),

@@ -107,7 +107,7 @@ pub fn noop() -> Submission {
         idempotency: None,
         caller: "bench".to_owned(),
         via: Via::V2,
-        traceparent: None,
+        trace: None,
     }
 }
 

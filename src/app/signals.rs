@@ -1,5 +1,6 @@
 //! The signals that ask the process to end.
 
+use crate::base::chain::chain;
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +22,7 @@ impl Signals {
         let listen = |kind, name| match signal(kind) {
             Ok(stream) => Some(stream),
             Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "{name} cannot be listened for and ends the process at once");
+                tracing::warn!(error = chain(&error), "{name} cannot be listened for and ends the process at once");
                 None
             }
         };

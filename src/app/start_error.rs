@@ -1,7 +1,7 @@
 //! Why the service does not start, in words for who started it.
 
 use super::belonging::Stranger;
-use crate::{engine::transport::jetstream, generator::documents, store};
+use crate::{base::otlp, engine::transport::jetstream, generator::documents, store};
 use std::{io, net::SocketAddr, path::PathBuf};
 
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +26,8 @@ pub enum StartError {
     Callers(String),
     #[error("legacy.response {0}")] // goes with v1
     Response(String), // goes with v1
+    #[error("spans cannot be sent to telemetry.otlp_endpoint")]
+    Otlp(#[from] otlp::Error),
     #[error("the metrics cannot be set up")]
     Metrics(#[from] metrics_exporter_prometheus::BuildError),
 }

@@ -1,6 +1,9 @@
 //! Free space where the data lives, looked at no more than once a second however often it is asked for.
 
-use super::clock::{Clock, Monotonic};
+use super::{
+    chain::chain,
+    clock::{Clock, Monotonic},
+};
 use rustix::fs::statvfs;
 use std::{
     path::PathBuf,
@@ -52,7 +55,7 @@ impl FreeSpace {
         match statvfs(&self.0.folder) {
             Ok(disk) => Some(disk.f_bavail.saturating_mul(disk.f_frsize)),
             Err(error) => {
-                tracing::debug!(error = &error as &dyn std::error::Error, "free space cannot be read");
+                tracing::debug!(error = chain(&error), "free space cannot be read");
                 None
             }
         }

@@ -65,7 +65,7 @@ impl Shutdown {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        tokio::spawn(self.tracker.track_future(future.instrument(tracing::info_span!("background", name))))
+        tokio::spawn(self.tracker.track_future(future.instrument(tracing::error_span!("background", name))))
     }
 
     /// Returns when everything that was spawned has ended.

@@ -16,7 +16,7 @@ use tracing::{Event, Subscriber, field::Field};
 use tracing_subscriber::{
     EnvFilter,
     fmt::{
-        FmtContext, FormatEvent, FormattedFields,
+        FmtContext, FormatEvent, FormattedFields, MakeWriter,
         format::{JsonFields, Writer},
         time::{FormatTime as _, SystemTime},
     },
@@ -45,6 +45,11 @@ pub fn install(config: &Telemetry) {
     };
     // An error means that there is one already, as in a test that starts the service twice in one process.
     let _ = installed;
+}
+
+/// What [`install`] installs for JSON, with a writer of the caller's own and nothing filtered.
+pub fn json_lines<W: for<'w> MakeWriter<'w> + Send + Sync + 'static>(writer: W) -> impl Subscriber + Send + Sync + 'static {
+    tracing_subscriber::fmt().with_writer(writer).fmt_fields(JsonFields::new()).event_format(JsonLine).finish()
 }
 
 /// One event, one line, one flat object.
@@ -118,7 +123,6 @@ impl tracing::field::Visit for Fields<'_> {
 mod tests {
     use super::*;
     use std::sync::{Arc, Mutex};
-    use tracing_subscriber::fmt::MakeWriter;
 
     #[derive(Clone, Default)]
     struct Sink(Arc<Mutex<Vec<u8>>>);
@@ -145,8 +149,7 @@ mod tests {
     #[test]
     fn a_json_line_is_flat_and_holds_the_spans_fields() {
         let sink = Sink::default();
-        let subscriber = tracing_subscriber::fmt().with_writer(sink.clone()).fmt_fields(JsonFields::new()).event_format(JsonLine).finish();
-        tracing::subscriber::with_default(subscriber, || {
+        tracing::subscriber::with_default(json_lines(sink.clone()), || {
             let _outer = tracing::info_span!("request", requestId = "r-1", taskId = "outer").entered();
             let _inner = tracing::info_span!("task", taskId = %"t-1").entered();
             tracing::warn!(agendaId = "42", attempt = 2, "Sync v1 called by {}, migrate to task-based", "agenda \"x\"\n");

@@ -2,7 +2,7 @@
 
 use super::owed;
 use crate::{
-    base::{jq, shutdown::Shutdown},
+    base::{chain::chain, jq, shutdown::Shutdown},
     domain::{
         ids::{AgendaId, TaskId},
         task::Task,
@@ -89,7 +89,7 @@ impl HandedOut {
         shutdown.spawn("owed_answer", async move {
             let (caller, agenda_id) = (self.caller.clone(), self.agenda_id.clone());
             if let Err(error) = owed::forget(&self.db, self.caller, self.agenda_id, self.finished_at).await {
-                tracing::warn!(error = &error as &dyn std::error::Error, caller, agendaId = %agenda_id, "an answer stays owed though it was handed out");
+                tracing::warn!(error = chain(&error), caller, agendaId = %agenda_id, "an answer stays owed though it was handed out");
             }
         });
     }

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     base::{
+        chain::chain,
         clock::{Clock, Monotonic},
         config, metrics,
         shutdown::Shutdown,
@@ -20,6 +21,7 @@ use crate::{
         protocol::Protocol,
         task::{Kind, Status, Task},
         time::Timestamp,
+        trace::TraceContext,
     },
     engine::{Engine, Submission, SubmitError, Submitted, Via, WaitFor, Waited, facade::SubmitEffect},
     generator::Generator,
@@ -47,8 +49,7 @@ pub struct Call {
     pub respond_async: bool,
     /// `Cache-Control: no-cache`: take no owed answer.
     pub fresh: bool,
-    pub trace_id: String,
-    pub traceparent: String,
+    pub trace: TraceContext,
     /// When the call came in.
     pub since: Monotonic,
 }
@@ -114,7 +115,7 @@ impl Bridge {
 
     /// Carries out a call. Dropping the future, as a client that hangs up does, cancels nothing but the wait.
     pub async fn call(&self, _admitted: Admitted, call: Call) -> Answer {
-        let mut record = self.open(&call.identity, call.agenda_id.as_str(), &call.trace_id, call.since);
+        let mut record = self.open(&call.identity, call.agenda_id.as_str(), call.trace.trace_id(), call.since);
         let answer = self.carry_out(&call, &mut record).await;
         record.close(answer.outcome());
         answer
@@ -184,7 +185,7 @@ impl Bridge {
                 Some(task.id),
             )),
             Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, taskId = %task.id, "the last look before a time-out could not be had");
+                tracing::warn!(error = chain(&error), taskId = %task.id, "the last look before a time-out could not be had");
                 Answer::StillRunning { task: Box::new(task), waited }
             }
         }
@@ -217,7 +218,7 @@ impl Bridge {
                 let (db, name) = (db.clone(), record.name().to_owned());
                 shutdown.spawn("owed_answer", async move {
                     if let Err(error) = owed::forget_unsuccessful(&db, name, agenda_id).await {
-                        tracing::debug!(error = &error as &dyn std::error::Error, "rows of an unsuccessful task stay until the next call");
+                        tracing::debug!(error = chain(&error), "rows of an unsuccessful task stay until the next call");
                     }
                 });
             }
@@ -271,7 +272,7 @@ fn submission(call: &Call) -> Submission {
         idempotency: None,
         caller: call.identity.caller.name.clone(),
         via: Via::V1,
-        traceparent: Some(call.traceparent.clone()),
+        trace: Some(call.trace.clone()),
     }
 }
 

@@ -7,6 +7,7 @@
 use super::ledger_metrics::LedgerMetrics;
 use crate::{
     base::{
+        chain::chain,
         clock::{Clock, Monotonic},
         shutdown::Shutdown,
         supervisor,
@@ -23,7 +24,10 @@ use crate::{
 };
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 use tokio_util::sync::CancellationToken;
@@ -55,6 +59,8 @@ struct Inner {
     quiet_period: Duration,
     metrics: LedgerMetrics,
     book: Mutex<Book>,
+    /// That the database fails us has been said.
+    told: AtomicBool,
 }
 
 /// What is not written yet, and what is known to be.
@@ -81,7 +87,7 @@ impl Ledger {
     #[must_use]
     pub fn new(db: Db, clock: Clock, callers: Callers, quiet_period: Duration) -> Self {
         let metrics = LedgerMetrics::new(callers.clone());
-        Self(Arc::new(Inner { db, clock, callers, quiet_period, metrics, book: Mutex::default() }))
+        Self(Arc::new(Inner { db, clock, callers, quiet_period, metrics, book: Mutex::default(), told: AtomicBool::new(false) }))
     }
 
     /// Starts the loop that writes batches and brings the metrics to what is stored; it ends with `shutdown`.
@@ -122,10 +128,7 @@ impl Ledger {
         let known = match loaded.await {
             Ok(known) => known,
             Err(error) => {
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "the ledger could not be read yet; its metrics say nothing until it can"
-                );
+                self.complain(&error, "the ledger could not be read yet; its metrics say nothing until it can");
                 return false;
             }
         };
@@ -175,7 +178,7 @@ impl Ledger {
                 *shown_at = Some(self.0.clock.monotonic());
             }
             Err(error) => {
-                tracing::debug!(error = &error as &dyn std::error::Error, "the ledger could not be read for its metrics");
+                tracing::debug!(error = chain(&error), "the ledger could not be read for its metrics");
                 if shown_at.take_if(|at| self.0.clock.monotonic().since(*at) >= TRUSTED).is_some() {
                     self.0.metrics.forget();
                 }
@@ -259,9 +262,9 @@ impl Ledger {
         });
         match written.await {
             // Written, or perhaps written: counting a second of calls twice is worse than missing it, and the fact of a call is written either way.
-            Ok(()) | Err(store::Error::CommitUnknown(_)) => {}
+            Ok(()) | Err(store::Error::CommitUnknown(_)) => self.0.told.store(false, Ordering::Relaxed),
             Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "the ledger's counts could not be written; they wait");
+                self.complain(&error, "the ledger's counts could not be written; they wait");
                 let (counts, v1, v2) = &*batch;
                 let mut book = self.book();
                 for (key, calls) in counts {
@@ -274,6 +277,13 @@ impl Ledger {
                     book.v2.entry(name.clone()).or_insert_with(|| sighting.clone());
                 }
             }
+        }
+    }
+
+    /// Once an outage, however often it is tried.
+    fn complain(&self, error: &store::Error, what: &str) {
+        if !self.0.told.swap(true, Ordering::Relaxed) {
+            tracing::warn!(error = chain(error), "{what}");
         }
     }
 

@@ -43,7 +43,7 @@ pub(super) fn run(settings: &Settings, arguments: &Generate) -> Exit {
     };
     // The bar tells what goes on; a log of it would only break the bar's line.
     let log = if config.telemetry.log == "info" { "warn".to_owned() } else { config.telemetry.log.clone() };
-    telemetry::install(&Telemetry { log, format: config.telemetry.format });
+    telemetry::install(&Telemetry { log, format: config.telemetry.format, otlp_endpoint: None });
     tls::install();
     let bar = Bar::new();
     let generated = match generate(&arguments.agenda, formats, &config, &bar) {

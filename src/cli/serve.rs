@@ -21,12 +21,12 @@ pub(super) fn run(settings: &Settings) -> Exit {
         tracing::warn!(key = warning.key, "{warning}");
     }
     let open_files = limits::raise_open_files();
-    tracing::debug!(?open_files, "open-files limit");
+    tracing::debug!(openFiles = open_files, "open-files limit");
     if let Some(open_files) = open_files
         && open_files < loaded.config.legacy.max_waiters as u64
     {
         tracing::warn!(
-            open_files,
+            openFiles = open_files,
             "the open-files limit holds fewer calls than legacy.max_waiters allows; raise it (ulimit -n, LimitNOFILE=)"
         );
     }
@@ -47,7 +47,7 @@ async fn serve(config: Config) -> Exit {
     let app = match App::start(config).await {
         Ok(app) => app,
         Err(error) => {
-            tracing::error!(error = &error as &dyn std::error::Error, "cannot start");
+            tracing::error!(error = chain(&error), "cannot start");
             // The log may go to a file that nobody looks at, or be filtered.
             if !io::stderr().is_terminal() || !tracing::enabled!(tracing::Level::ERROR) {
                 note(&format!("protocol-bridge cannot start: {}", chain(&error)));

@@ -49,7 +49,7 @@ pub fn cloud_event(
     if let Some(failure) = failure {
         data["failure"] = serde_json::to_value(failure).expect("a failure holds only strings");
     }
-    json!({
+    let mut event = json!({
         "specversion": "1.0",
         "id": id,
         "source": SOURCE,
@@ -58,5 +58,13 @@ pub fn cloud_event(
         "time": now,
         "datacontenttype": "application/json",
         "data": data,
-    })
+    });
+    // The extension for distributed tracing: whoever takes the event goes on with the trace in which the task was submitted.
+    if let Some(trace) = &task.trace {
+        event["traceparent"] = trace.parent().into();
+        if let Some(state) = trace.state() {
+            event["tracestate"] = state.into();
+        }
+    }
+    event
 }

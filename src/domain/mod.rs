@@ -14,3 +14,4 @@ pub mod retry;
 pub mod stage;
 pub mod task;
 pub mod time;
+pub mod trace;

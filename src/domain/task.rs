@@ -6,6 +6,7 @@ use super::{
     failure::Failure,
     ids::{AgendaId, ProtocolId, TaskId, WorkerId},
     time::Timestamp,
+    trace::TraceContext,
 };
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
@@ -237,7 +238,8 @@ pub struct Task {
     pub protocol_id: Option<ProtocolId>,
     /// Who submitted it.
     pub caller: String,
-    pub traceparent: Option<String>,
+    /// Under which span of which trace it was submitted.
+    pub trace: Option<TraceContext>,
     /// Grows with every change that a client can see.
     pub revision: u64,
     pub created_at: Timestamp,

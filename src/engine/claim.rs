@@ -9,7 +9,7 @@ use super::{
     pause,
 };
 use crate::{
-    base::{clock::Monotonic, metrics},
+    base::{chain::chain, clock::Monotonic, metrics},
     domain::{
         ids::{AttemptId, LeaseToken, MessageId, TaskId},
         task::{Kind, Task},
@@ -85,7 +85,7 @@ pub(super) async fn claim(core: &Core, name: &'static str, wanted: &[Wanted]) ->
 }
 
 fn broken(wanted: &Wanted, error: &store::Error) -> Taken {
-    tracing::error!(taskId = %wanted.task_id, %error, "a task cannot be taken");
+    tracing::error!(taskId = %wanted.task_id, error = chain(&error), "a task cannot be taken");
     Taken::Broken
 }
 

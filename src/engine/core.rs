@@ -11,8 +11,9 @@ use crate::{
         failure::Failure,
         ids::{TaskId, WorkerId},
         retry::RetryPolicy,
-        task::{Kind, Task},
+        task::{Kind, Phase, Task},
         time::Timestamp,
+        trace::TraceContext,
     },
     store::{self, Db},
 };
@@ -160,14 +161,12 @@ pub(super) fn is_permanent(error: &store::Error) -> bool {
 /// One line per task outcome.
 pub(super) fn log_outcome(task: &Task, failure: Option<&Failure>) {
     let agenda = task.agenda_id.as_ref().map(tracing::field::display);
-    match failure {
-        None => tracing::info!(
-            taskId = %task.id, kind = %task.kind, agendaId = agenda, caller = task.caller, claim = task.claim_no, attempt = task.attempt_no,
-            "task {}", task.status
-        ),
-        Some(failure) => tracing::info!(
-            taskId = %task.id, kind = %task.kind, agendaId = agenda, caller = task.caller, claim = task.claim_no, attempt = task.attempt_no,
-            failure = failure.code.as_str(), reason = failure.message, "task {}", task.status
-        ),
-    }
+    let trace_id = task.trace.as_ref().map(TraceContext::trace_id);
+    let milliseconds = task.finished_at.map(|at| u64::try_from(at.since(task.created_at).as_millis()).unwrap_or(u64::MAX));
+    tracing::info!(
+        taskId = %task.id, kind = %task.kind, agendaId = agenda, caller = task.caller, claim = task.claim_no, attempt = task.attempt_no,
+        traceId = trace_id, ms = milliseconds, protocolId = task.protocol_id.map(tracing::field::display),
+        failure = failure.map(|failure| failure.code.as_str()), phase = failure.and_then(|failure| failure.phase).map(Phase::as_str),
+        reason = failure.map(|failure| failure.message.as_str()), "task {}", task.status
+    );
 }

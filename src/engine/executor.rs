@@ -6,7 +6,7 @@ use super::{
     outage::Outage,
 };
 use crate::{
-    base::clock::Clock,
+    base::{chain::chain, clock::Clock},
     domain::{
         failure::Failure,
         ids::ProtocolId,
@@ -160,7 +160,7 @@ impl Run {
             Ok(false) => self.lost(),
             Err(error) => {
                 // The next one, or the attempt's end, says it.
-                tracing::debug!(taskId = %id, %error, "progress not written");
+                tracing::debug!(taskId = %id, error = chain(&error), "progress not written");
                 Ok(())
             }
         }
@@ -201,7 +201,7 @@ impl Run {
             Ok(false) => self.lost(),
             Err(error) => {
                 // It would fail for ever, in every attempt; without the checkpoint this one must not go on as if it were stored.
-                tracing::error!(taskId = %id, %error, cause = ?error, "a checkpoint cannot be stored");
+                tracing::error!(error = chain(&error), "a checkpoint cannot be stored");
                 self.lease.stop(StopReason::Unstorable);
                 Err(Stop)
             }

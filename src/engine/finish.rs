@@ -12,14 +12,14 @@ use super::{
     worker::Running,
 };
 use crate::{
-    base::metrics,
+    base::{chain::chain, metrics, spans},
     domain::{
         envelope::Envelope,
         event::{EventType, cloud_event},
         failure::{Failure, FailureCode},
         ids::{DeadLetterId, EventId, MessageId, TaskId},
         retry::RetryPolicy,
-        task::{AttemptOutcome, Kind, Status, Task, TaskEvent, transition},
+        task::{AttemptOutcome, Kind, Phase, Status, Task, TaskEvent, transition},
         time::Timestamp,
     },
     store::{self, Tx, attempt, dead_letter, event, idempotency, outbox, task},
@@ -129,7 +129,6 @@ fn end(running: &Running<'_>, status: Status, failure: Option<Failure>, outcome:
 
 /// Completes the task together with the executor's effect.
 pub(super) async fn complete(running: &Running<'_>, done: Done) -> Settled {
-    let id = running.task.id;
     debug_assert_eq!(transition(Status::InProgress, TaskEvent::Complete), Ok(Status::Completed));
     let end = end(running, Status::Completed, None, AttemptOutcome::Completed);
     let write = || match &done.effect {
@@ -142,7 +141,7 @@ pub(super) async fn complete(running: &Running<'_>, done: Done) -> Settled {
             Settled::Ended(AttemptOutcome::Completed)
         }
         Written::Refused(error) => {
-            tracing::error!(taskId = %id, %error, cause = ?error, "the task's result cannot be stored");
+            tracing::error!(error = chain(&error), "the task's result cannot be stored");
             Box::pin(fail(running, Failure::new(FailureCode::Internal, "The result could not be stored."), true)).await
         }
         Written::Lost => Settled::Lost,
@@ -178,6 +177,7 @@ pub(super) async fn fail(running: &Running<'_>, failure: Failure, executor_would
         (None, Some((phase, _))) => failure.in_phase(phase),
         _ => failure,
     };
+    spans::fail(failure.code.as_str());
     let task = running.task;
     if executor_would_retry && RetryPolicy::tries_again(failure.retryable, task.attempt_no, task.max_attempts) {
         retry(running, failure).await
@@ -187,7 +187,6 @@ pub(super) async fn fail(running: &Running<'_>, failure: Failure, executor_would
 }
 
 async fn fail_for_good(running: &Running<'_>, failure: Failure) -> Settled {
-    let id = running.task.id;
     debug_assert_eq!(transition(Status::InProgress, TaskEvent::Fail), Ok(Status::Failed));
     let end = end(running, Status::Failed, Some(failure), AttemptOutcome::Failed);
     let write = || endings::write(running.core, end.clone());
@@ -198,7 +197,7 @@ async fn fail_for_good(running: &Running<'_>, failure: Failure) -> Settled {
         }
         Written::Refused(error) => {
             // Nothing more can be written; the lease runs out and the rescuer tries its own end.
-            tracing::error!(taskId = %id, %error, cause = ?error, "the task's failure cannot be stored");
+            tracing::error!(error = chain(&error), "the task's failure cannot be stored");
             Settled::Lost
         }
         Written::Lost => Settled::Lost,
@@ -220,16 +219,15 @@ async fn retry(running: &Running<'_>, failure: Failure) -> Settled {
         Written::Done(task) => {
             metrics::TASK_RETRIES.increment(&[task.kind.as_str()]);
             tracing::warn!(
-                taskId = %task.id, agendaId = task.agenda_id.as_ref().map(tracing::field::display), claim = task.claim_no,
-                attempt = task.attempt_no, max_attempts = task.max_attempts, failure = failure.code.as_str(), reason = failure.message,
-                next_attempt_at = %task.next_attempt_at, "the attempt failed and will be tried again"
+                maxAttempts = task.max_attempts, failure = failure.code.as_str(), phase = failure.phase.map(Phase::as_str),
+                reason = failure.message, nextAttemptAt = %task.next_attempt_at, "the attempt failed and will be tried again"
             );
             core.tell(&task);
             core.handover.hint();
             Settled::Ended(AttemptOutcome::Retried)
         }
         Written::Refused(error) => {
-            tracing::error!(taskId = %running.task.id, %error, cause = ?error, "the attempt's failure cannot be stored");
+            tracing::error!(error = chain(&error), "the attempt's failure cannot be stored");
             Settled::Lost
         }
         Written::Lost => Settled::Lost,
@@ -243,7 +241,7 @@ pub(super) async fn release(running: &Running<'_>) -> Settled {
     let put_back = task::PutBack { give_back_attempt: true, next_attempt_at: now, failure: None, reached: running.lease.reached() };
     match put_back_attempt(running, "release_task", put_back, AttemptOutcome::Released, now).await {
         Written::Done(task) => {
-            tracing::info!(taskId = %task.id, claim = task.claim_no, "the attempt is given back");
+            tracing::info!("the attempt is given back");
             running.core.tell(&task);
             running.core.handover.hint();
             Settled::Ended(AttemptOutcome::Released)

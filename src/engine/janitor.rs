@@ -6,7 +6,7 @@
 
 use super::{core::Core, outage::Outage};
 use crate::{
-    base::metrics,
+    base::{chain::chain, metrics},
     domain::time::Timestamp,
     store::{
         self,
@@ -123,7 +123,7 @@ impl Janitor {
                     return Err(error);
                 }
                 Err(error) if limit == 1 => {
-                    tracing::error!(what = what.as_str(), %error, cause = ?error, "a row that is too old cannot be deleted");
+                    tracing::error!(what = what.as_str(), error = chain(&error), "a row that is too old cannot be deleted");
                     pass_over += 1;
                     self.batch.store(FIRST_BATCH, Ordering::Relaxed);
                 }

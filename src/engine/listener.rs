@@ -6,7 +6,7 @@
 
 use super::{core::Core, outage::Backoff};
 use crate::{
-    base::metrics,
+    base::{chain::chain, metrics},
     store::{self, Hints, Wakeups},
 };
 use std::{sync::Arc, time::Duration};
@@ -59,8 +59,7 @@ impl Listener {
             };
             metrics::WAKEUP_LISTENER_UP.set(&[], 0.0);
             if !std::mem::replace(&mut told, true) {
-                let cause = std::error::Error::source(&error).map(tracing::field::display);
-                tracing::warn!(%error, cause, "hints from other processes do not arrive; polling goes on without them");
+                tracing::warn!(error = chain(&error), "hints from other processes do not arrive; polling goes on without them");
             }
             tokio::select! {
                 () = core.clock.sleep(backoff.next(core)) => {}

@@ -1,8 +1,11 @@
-//! What a loop does when the database is away: it waits, longer each time and not in step with others. All loops and attempts of the process together say so
-//! about once a second at most: what is wrong is said by the first of them.
+//! What a loop does when the database is away: it waits, longer each time and not in step with others. All loops and attempts of the process together say so at
+//! once, and then less and less often: what is wrong is said by the first of them, and an outage of a minute fills less than a screen.
 
 use super::core::Core;
-use crate::base::clock::{Clock, Monotonic};
+use crate::base::{
+    chain::chain,
+    clock::{Clock, Monotonic},
+};
 use std::{
     error::Error,
     sync::{Arc, Mutex, PoisonError},
@@ -11,7 +14,11 @@ use std::{
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-const LOG_EVERY: Duration = Duration::from_secs(1);
+/// When an outage is told for the second time; then after twice as long each time.
+const SAY_AGAIN: Duration = Duration::from_secs(1);
+const SAY_AT_LEAST_EVERY: Duration = Duration::from_secs(30);
+/// So long without an error ends an outage: longer than any loop waits between two tries.
+const OVER: Duration = Duration::from_secs(30);
 
 /// Waits that grow.
 #[derive(Debug, Default)]
@@ -57,7 +64,9 @@ pub(super) struct Complaints(Arc<(Clock, Mutex<Said>)>);
 
 #[derive(Debug, Default)]
 struct Said {
-    last: Option<Monotonic>,
+    last_error: Option<Monotonic>,
+    next: Option<Monotonic>,
+    pause: Duration,
     unsaid: u64,
 }
 
@@ -70,12 +79,14 @@ impl Complaints {
         let (clock, said) = &*self.0;
         let now = clock.monotonic();
         let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-        if said.last.is_some_and(|last| now.since(last) < LOG_EVERY) {
+        let goes_on = said.last_error.replace(now).is_some_and(|last| now.since(last) < OVER);
+        if goes_on && said.next.is_some_and(|next| now < next) {
             said.unsaid += 1;
             return;
         }
-        said.last = Some(now);
+        said.pause = if goes_on { (said.pause * 2).min(SAY_AT_LEAST_EVERY) } else { SAY_AGAIN };
+        said.next = Some(now + said.pause);
         let unsaid = std::mem::take(&mut said.unsaid);
-        tracing::warn!(what, %error, cause = error.source().map(tracing::field::display), unsaid, "the database failed us");
+        tracing::warn!(what, error = chain(error), unsaid, "the database failed us");
     }
 }

@@ -5,7 +5,7 @@
 
 use super::{core::Core, others::Others, outage::Outage, transport::SendError};
 use crate::{
-    base::metrics,
+    base::{chain::chain, metrics},
     domain::{envelope::Envelope, failure, ids::MessageId, time::Timestamp},
     store::{
         self,
@@ -199,7 +199,7 @@ impl Relay {
     async fn back_off(&self, row: Outgoing, reason: String) {
         let wait = FIRST_BACK_OFF.saturating_mul(2_u32.saturating_pow(row.send_attempts)).min(LONGEST_BACK_OFF);
         tracing::warn!(
-            messageId = %row.message_id, taskId = %row.task_id, reason, send_attempts = row.send_attempts + 1,
+            messageId = %row.message_id, taskId = %row.task_id, reason, sendAttempts = row.send_attempts + 1,
             "a message cannot be sent and is put off"
         );
         let until = self.core.clock.now() + wait;
@@ -210,7 +210,7 @@ impl Relay {
         });
         if let Err(error) = self.core.db.transaction("relay_back_off", work).await {
             // Its claim runs out and it is tried, and put off, again.
-            tracing::debug!(%error, messageId = %row.message_id, "not put off");
+            tracing::debug!(error = chain(&error), messageId = %row.message_id, "not put off");
         }
     }
 
@@ -263,7 +263,7 @@ impl Relay {
         });
         if let Err(error) = self.core.db.transaction("relay_mark", work).await {
             // Not tried again: the rows' claims run out, they are sent a second time, and the inbox drops that.
-            tracing::info!(%error, "sent messages are not marked and will be sent again");
+            tracing::info!(error = chain(&error), "sent messages are not marked and will be sent again");
         }
     }
 }

@@ -39,7 +39,7 @@ pub(super) async fn replay(core: &Core, id: DeadLetterId, from_phase: Option<Pha
     };
     if let Replayed::Queued(task) = &replayed {
         tracing::info!(
-            taskId = %task.id, dead_letter = %id, from_phase = from_phase.map(tracing::field::display), "the task is replayed"
+            taskId = %task.id, deadLetterId = %id, fromPhase = from_phase.map(tracing::field::display), "the task is replayed"
         );
         core.tell(task);
         core.handover.hint();

@@ -10,6 +10,7 @@ use super::{
     replay::replay,
 };
 use crate::{
+    base::chain::chain,
     domain::{
         audit::Author,
         cursor::{Cursor, Page},
@@ -79,7 +80,7 @@ pub(super) async fn replay_many(core: &Core, ask: &ReplayMany, author: &Author) 
             Ok(Replayed::AlreadyReplayed) => Some("already-replayed"),
             Ok(Replayed::Unknown) => Some("not-found"),
             Err(error) if is_permanent(&error) => {
-                tracing::error!(dead_letter = %letter.id, taskId = %letter.task_id, %error, cause = ?error, "a dead letter cannot be replayed");
+                tracing::error!(deadLetterId = %letter.id, taskId = %letter.task_id, error = chain(&error), "a dead letter cannot be replayed");
                 Some("internal")
             }
             Err(error) => return Err(error),

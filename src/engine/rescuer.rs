@@ -10,7 +10,7 @@ use super::{
     outage::Outage,
 };
 use crate::{
-    base::metrics,
+    base::{chain::chain, metrics},
     domain::{
         failure::{Failure, FailureCode},
         ids::MessageId,
@@ -73,7 +73,7 @@ impl Rescuer {
                     // Not this row's fault: the others would each wait as long for nothing.
                     Err(error) if error.is_unavailable() => return Err(error),
                     Err(error) => {
-                        tracing::error!(taskId = %one.id, %error, cause = ?error, "a task whose worker is gone cannot be taken back");
+                        tracing::error!(taskId = %one.id, error = chain(&error), "a task whose worker is gone cannot be taken back");
                     }
                 }
             }
@@ -122,7 +122,7 @@ impl Rescuer {
         metrics::TASKS_RESCUED.increment(&[]);
         tracing::warn!(
             taskId = %task.id, agendaId = task.agenda_id.as_ref().map(tracing::field::display), claim = task.claim_no,
-            attempt = task.attempt_no, max_attempts = task.max_attempts, status = %task.status, "the worker was lost and the task taken back"
+            attempt = task.attempt_no, maxAttempts = task.max_attempts, status = %task.status, "the worker was lost and the task taken back"
         );
         if task.status.is_terminal() {
             finish::announce_end(&self.core, task);

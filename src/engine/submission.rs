@@ -5,6 +5,7 @@ use crate::{
         ids::AgendaId,
         task::{Kind, Task},
         time::Timestamp,
+        trace::TraceContext,
     },
     store,
 };
@@ -26,7 +27,8 @@ pub struct Submission {
     /// The caller's name, as logged and shown.
     pub caller: String,
     pub via: Via,
-    pub traceparent: Option<String>,
+    /// Under which span of which trace it is submitted.
+    pub trace: Option<TraceContext>,
 }
 
 /// A caller's key for this submission.

@@ -9,7 +9,7 @@ use super::{
     submission::{Idempotency, Overload, Submission, SubmitError, Submitted},
 };
 use crate::{
-    base::metrics,
+    base::{chain::chain, metrics},
     domain::{
         envelope::Envelope,
         ids::{MessageId, TaskId},
@@ -57,7 +57,7 @@ pub(super) async fn submit(core: &Core, submission: Submission, effect: Option<S
         max_attempts: core.config.max_attempts,
         run_at,
         caller: submission.caller.clone(),
-        traceparent: submission.traceparent.clone(),
+        trace: submission.trace.clone(),
         created_at: now,
     };
     let claim = if run_at == now { core.handover.claim(core, now) } else { None };
@@ -72,7 +72,7 @@ pub(super) async fn submit(core: &Core, submission: Submission, effect: Option<S
     });
     let outcome = match core.db.transaction("submit_task", work).await {
         Err(error) if error.is_disk_full() => {
-            tracing::warn!(%error, "the disk is full; a submission is refused");
+            tracing::warn!(error = chain(&error), "the disk is full; a submission is refused");
             return Err(SubmitError::Overloaded(Overload::Disk));
         }
         outcome => outcome?,
@@ -105,7 +105,7 @@ pub(super) async fn submit(core: &Core, submission: Submission, effect: Option<S
 fn tell_of_join(task: &Task, now: Timestamp) {
     tracing::info!(
         taskId = %task.id, agendaId = task.agenda_id.as_ref().map(tracing::field::display), caller = task.caller,
-        age_ms = u64::try_from(now.since(task.created_at).as_millis()).unwrap_or(u64::MAX), "a repeated submission joined its task"
+        ageMilliseconds = u64::try_from(now.since(task.created_at).as_millis()).unwrap_or(u64::MAX), "a repeated submission joined its task"
     );
 }
 

@@ -35,7 +35,7 @@ impl Timekeeper {
                 () = self.core.drained() => return,
             }
             if let Some(suspended) = clock.notice_suspend() {
-                tracing::warn!(suspended_s = suspended.as_secs_f64(), "the machine was suspended; leases may be lost");
+                tracing::warn!(suspendedSeconds = suspended.as_secs_f64(), "the machine was suspended; leases may be lost");
                 measure_at = clock.monotonic();
             }
             if self.core.db.dialect() == Dialect::Postgres && clock.monotonic() >= measure_at {
@@ -55,16 +55,16 @@ impl Timekeeper {
         let followed = self.core.db.follow_clock().await?;
         match followed {
             Followed::Forward(by) if by >= TELL => {
-                tracing::warn!(forward_s = by.as_secs_f64(), "the database's clock has jumped; ours follows");
+                tracing::warn!(forwardSeconds = by.as_secs_f64(), "the database's clock has jumped; ours follows");
             }
             Followed::Held(by) if by >= TELL => {
                 tracing::warn!(
-                    hold_s = by.as_secs_f64(),
+                    holdSeconds = by.as_secs_f64(),
                     "the database's clock has been set back; ours stands still until it has come round"
                 );
             }
             Followed::Back(by) => {
-                tracing::error!(back_s = by.as_secs_f64(), "the database's clock has been set back by a long time; ours follows");
+                tracing::error!(backSeconds = by.as_secs_f64(), "the database's clock has been set back by a long time; ours follows");
             }
             followed => tracing::trace!(?followed, "the database's clock was measured"),
         }

@@ -11,15 +11,20 @@ use super::{
     leases::{Held, Lease, StopReason},
 };
 use crate::{
-    base::metrics,
+    base::{
+        metrics,
+        spans::{self, Span, SpanKind},
+    },
     domain::{
         failure::{Failure, FailureCode},
         task::{AttemptOutcome, Task},
+        trace::TraceContext,
     },
 };
 use futures::FutureExt as _;
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 use tokio::sync::OwnedSemaphorePermit;
+use tracing::Instrument as _;
 
 /// One attempt as the parts that end it see it.
 pub(super) struct Running<'a> {
@@ -28,9 +33,32 @@ pub(super) struct Running<'a> {
     pub(super) lease: &'a Lease,
 }
 
-/// Runs one attempt and writes its end. The permit is for the work: while the end is being written, the next task may be claimed, and ends that wait for the
-/// same commit share it.
+/// Runs one attempt and writes its end; in the log and in its submitter's trace under the task's names. The permit is for the work: while the end is being
+/// written, the next task may be claimed, and ends that wait for the same commit share it.
 pub(super) async fn run(core: &Arc<Core>, claimed: Claimed, held: Held, permit: OwnedSemaphorePermit) {
+    let task = &claimed.task;
+    // At the highest level, so that no filter leaves a warning without what it is about.
+    let log = tracing::error_span!(
+        "attempt",
+        taskId = %task.id,
+        agendaId = task.agenda_id.as_ref().map(tracing::field::display),
+        caller = task.caller,
+        claim = task.claim_no,
+        attempt = task.attempt_no,
+        traceId = task.trace.as_ref().map(TraceContext::trace_id),
+    );
+    let span = Span::below(task.trace.as_ref(), format!("task {}", task.kind), SpanKind::Consumer);
+    span.note("taskId", task.id.to_string());
+    if let Some(agenda_id) = &task.agenda_id {
+        span.note("agendaId", agenda_id.to_string());
+    }
+    span.note("caller", task.caller.clone());
+    span.note("claim", i64::from(task.claim_no));
+    span.note("attempt", i64::from(task.attempt_no));
+    span.around(run_within(core, claimed, held, permit)).instrument(log).await;
+}
+
+async fn run_within(core: &Arc<Core>, claimed: Claimed, held: Held, permit: OwnedSemaphorePermit) {
     let Claimed { task, at, .. } = claimed;
     let running = Running { core, task: &task, lease: &held.lease };
     let started = core.clock.monotonic();
@@ -39,12 +67,13 @@ pub(super) async fn run(core: &Arc<Core>, claimed: Claimed, held: Held, permit: 
     } else if core.shutdown.soft().is_cancelled() {
         Ended::Stopped(StopReason::Drain)
     } else {
-        tracing::debug!(taskId = %task.id, claim = task.claim_no, waited = ?at.since(task.next_attempt_at), "attempt begins");
+        tracing::debug!(waited = ?at.since(task.next_attempt_at), "attempt begins");
         execute(&running, &held.lease).await
     };
     drop(permit);
     let outcome = settle(&running, ended).await;
     if let Some(outcome) = outcome {
+        spans::note("outcome", outcome.as_str());
         metrics::TASK_RUN.record(&[task.kind.as_str(), outcome.as_str()], core.clock.monotonic().since(started));
     }
 }
@@ -71,22 +100,22 @@ async fn execute(running: &Running<'_>, lease: &Arc<Lease>) -> Ended {
         biased;
         () = core.shutdown.hard().cancelled() => Ended::Stopped(StopReason::Hard),
         () = lease.stopped().cancelled() => Ended::Stopped(lease.reason().unwrap_or(StopReason::LeaseLost)),
-        decided = work => Ended::Decided(decided.unwrap_or_else(|panic| Decision::Retry(panicked(task, &*panic)))),
+        decided = work => Ended::Decided(decided.unwrap_or_else(|panic| Decision::Retry(panicked(&*panic)))),
         () = lease.ran_out(&core.clock) => Ended::Stopped(StopReason::LeaseLost),
         () = core.clock.sleep(core.config.attempt_deadline) => Ended::Stopped(StopReason::Deadline),
         () = drained => Ended::Stopped(StopReason::Drain),
     }
 }
 
-fn panicked(task: &Task, panic: &(dyn Any + Send)) -> Failure {
+fn panicked(panic: &(dyn Any + Send)) -> Failure {
     let said = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    tracing::error!(taskId = %task.id, claim = task.claim_no, panic = said, "the executor panicked");
+    tracing::error!(panic = said, "the executor panicked");
     Failure::new(FailureCode::Internal, "Something went wrong inside.")
 }
 
 /// Writes the attempt's end; answers how it ended, if it is ours to say.
 async fn settle(running: &Running<'_>, ended: Ended) -> Option<AttemptOutcome> {
-    let Running { core, task, lease } = running;
+    let Running { core, lease, .. } = running;
     let settled = match ended {
         Ended::Decided(Decision::Done(done)) => finish::complete(running, done).await,
         Ended::Decided(Decision::Retry(failure)) => finish::fail(running, failure, true).await,
@@ -113,10 +142,8 @@ async fn settle(running: &Running<'_>, ended: Ended) -> Option<AttemptOutcome> {
         Settled::Lost if lease.reason() == Some(StopReason::Cancelled) => Some(AttemptOutcome::Cancelled),
         Settled::Lost => {
             metrics::LEASES_LOST.increment(&[]);
-            tracing::warn!(
-                taskId = %task.id, agendaId = task.agenda_id.as_ref().map(tracing::field::display), claim = task.claim_no,
-                "the lease was lost; the attempt is stopped and what it would have written is dropped"
-            );
+            spans::fail("lease-lost");
+            tracing::warn!("the lease was lost; the attempt is stopped and what it would have written is dropped");
             None
         }
         Settled::Stopped => None,

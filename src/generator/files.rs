@@ -12,6 +12,7 @@ use super::{
     words::{Words, short},
 };
 use crate::{
+    base::chain::chain,
     domain::{
         agenda::{Agenda, File, Language},
         failure::{Failure, FailureCode, Fault},
@@ -311,7 +312,7 @@ async fn receive(mut opened: OpenedFile, name: &str, room: FileRoom<'_>) -> Resu
         match piece {
             Ok(piece) => writer.write(&piece).await?,
             Err(error) => {
-                tracing::info!(file = name, %error, "a file broke off");
+                tracing::info!(file = name, error = chain(&error), "a file broke off");
                 return Ok(Err("it did not arrive to the end in time".to_owned()));
             }
         }

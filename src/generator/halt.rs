@@ -2,6 +2,7 @@
 
 use super::documents::StoreError;
 use crate::{
+    base::chain::chain,
     domain::{
         failure::{Failure, FailureCode},
         task::Phase,
@@ -43,21 +44,21 @@ impl From<Stop> for Halt {
 
 impl From<store::Error> for Halt {
     fn from(error: store::Error) -> Self {
-        tracing::error!(error = &error as &dyn std::error::Error, "the generator could not read or write the database");
+        tracing::error!(error = chain(&error), "the generator could not read or write the database");
         Failure::new(FailureCode::Internal, "The database could not be read or written.").into()
     }
 }
 
 impl From<StoreError> for Halt {
     fn from(error: StoreError) -> Self {
-        tracing::error!(error = &error as &dyn std::error::Error, "the document store failed");
+        tracing::error!(error = chain(&error), "the document store failed");
         Failure::new(FailureCode::StorageUnavailable, "The document store could not be read or written.").into()
     }
 }
 
 impl From<std::io::Error> for Halt {
     fn from(error: std::io::Error) -> Self {
-        tracing::error!(error = &error as &dyn std::error::Error, "temporary files could not be read or written");
+        tracing::error!(error = chain(&error), "temporary files could not be read or written");
         Failure::new(FailureCode::StorageUnavailable, "Temporary files could not be read or written.").into()
     }
 }

@@ -10,6 +10,7 @@
 use super::documents::{DocumentStore, StoreError};
 use crate::{
     base::{
+        chain::chain,
         clock::{Clock, Monotonic},
         entropy::Entropy,
         shutdown::Shutdown,
@@ -78,7 +79,7 @@ impl Orphans {
             match self.tick().await {
                 Ok(0) => {}
                 Ok(blobs) => tracing::info!(blobs, "blobs that nothing refers to are deleted"),
-                Err(error) => tracing::warn!(%error, "orphaned blobs cannot be looked for"),
+                Err(error) => tracing::warn!(error = chain(&error), "orphaned blobs cannot be looked for"),
             }
         }
     }

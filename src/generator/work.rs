@@ -10,7 +10,11 @@ use super::{
     source::{Source, upstream::Upstream},
 };
 use crate::{
-    base::{clock::Clock, metrics},
+    base::{
+        clock::Clock,
+        metrics,
+        spans::{Span, SpanKind},
+    },
     domain::{
         failure::{Failure, FailureCode, Fault},
         ids::AgendaId,
@@ -76,7 +80,11 @@ impl Work {
     /// Runs a phase: measures it, and names it in its failure.
     pub async fn timed<T>(&self, phase: Phase, work: impl Future<Output = Result<T, Halt>>) -> Result<T, Halt> {
         let start = self.clock.monotonic();
-        let result = work.await;
+        let span = Span::child(phase.as_str().to_owned(), SpanKind::Internal);
+        let result = span.around(work).await;
+        if let Err(Halt::Failed(failure)) = &result {
+            span.fail(failure.code.as_str());
+        }
         metrics::GENERATOR_PHASE.record(&[phase.as_str()], self.clock.monotonic().since(start));
         result.map_err(|halt| halt.in_phase(phase))
     }

@@ -3,7 +3,10 @@
 
 use super::routes::merge_by_agenda; // goes with v1
 use super::{Api, Problem, RequestProblem, access, late_head::LateHead, server::Peer};
-use crate::callers::{Evidence, Identity, KeyShown};
+use crate::{
+    base::spans,
+    callers::{Evidence, Identity, KeyShown},
+};
 use axum::{
     extract::{MatchedPath, Request, State},
     http::{
@@ -23,12 +26,16 @@ const MAX_HEADER_BYTES: usize = 32 * 1024;
 /// Lets a request pass with its [`Identity`] attached, or answers for it.
 pub async fn gate(State(api): State<Api>, mut request: Request, next: Next) -> Response {
     let identity = identify(&api, &request);
+    tracing::Span::current().record("caller", identity.caller.name.as_str());
+    spans::note("caller", identity.caller.name.clone());
     let verdict =
         in_time(&request).and_then(|()| limits(&request)).and_then(|()| hosts(&api, &request)).and_then(|()| roles(&identity, &request));
     // goes with v1: begin
-    // Boxed, so that a held call does not keep room for it.
-    let refused = merge_by_agenda::at_the_gate(&api, &identity, (request.method(), request.uri(), request.headers()), verdict);
-    let verdict = Box::pin(refused).await;
+    let verdict = match request.extensions().get::<crate::domain::trace::TraceContext>() {
+        // Boxed, so that a held call does not keep room for it.
+        Some(trace) => Box::pin(merge_by_agenda::at_the_gate(&api, &identity, (request.method(), request.uri(), trace), verdict)).await,
+        None => verdict,
+    };
     // goes with v1: end
     if let Err(problem) = verdict {
         let mut response = problem.into_response();

@@ -3,11 +3,18 @@
 //! A client that hangs up drops the future in here; the guard still writes the log line.
 
 use super::legacy_headers; // goes with v1
-use super::{Api, Problem, ProblemType, RequestProblem, access, problem::MEDIA_TYPE};
+use super::{Api, Problem, ProblemType, RequestProblem, access, problem::MEDIA_TYPE, trace};
 use crate::{
-    base::{clock::Monotonic, metrics},
-    callers::Identity,
-    domain::ids::RequestId,
+    base::{
+        chain::chain,
+        clock::Monotonic,
+        metrics,
+        spans::{self, Span, SpanKind},
+    },
+    domain::{
+        ids::{AgendaId, RequestId},
+        trace::TraceContext,
+    },
 };
 use axum::{
     body::Body,
@@ -20,7 +27,9 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use futures::FutureExt as _;
-use std::{any::Any, error::Error, panic::AssertUnwindSafe};
+use std::{any::Any, panic::AssertUnwindSafe};
+use tracing::{Instrument as _, field};
+use uuid::Uuid;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Status classes as labels.
@@ -48,8 +57,11 @@ pub async fn observe(State(api): State<Api>, mut request: Request, next: Next) -
     request.extensions_mut().insert(request_id);
     let is_legacy = request.uri().path().starts_with(legacy_headers::PREFIX); // goes with v1
     let mut line = Line::begin(&api, &request, request_id, since);
+    line.note_path(request.uri().path());
+    request.extensions_mut().insert(line.place.clone());
+    let run = line.span.around(AssertUnwindSafe(next.run(request)).catch_unwind()).instrument(line.log.clone());
 
-    let mut response = match AssertUnwindSafe(next.run(request)).catch_unwind().await {
+    let mut response = match run.await {
         Ok(response) => response,
         Err(panic) => Problem::internal(Panicked(said_by(&*panic))).into_response(),
     };
@@ -113,7 +125,12 @@ struct Line {
     api: Api,
     method: Method,
     matched: Option<MatchedPath>,
-    request_id: RequestId,
+    /// The request in the log: what it is known by stands beside every line that is written on its behalf.
+    log: tracing::Span,
+    /// The request in its trace.
+    span: Span,
+    /// Where that is, for the task that the request submits.
+    place: TraceContext,
     since: Monotonic,
     open: bool,
 }
@@ -121,29 +138,81 @@ struct Line {
 impl Line {
     fn begin(api: &Api, request: &Request, request_id: RequestId, since: Monotonic) -> Self {
         let matched = request.extensions().get::<MatchedPath>().cloned();
-        Self { api: api.clone(), method: request.method().clone(), matched, request_id, since, open: true }
+        let route = matched.as_ref().and_then(|path| access::find(request.method(), path.as_str()));
+        let name = route.map_or_else(|| OTHER.to_owned(), |route| format!("{} {}", route.method, route.path));
+        let given = trace::of(request.headers());
+        let begun = Span::below(given.as_ref(), name.clone(), SpanKind::Server);
+        let (span, place) = if let Some(place) = begun.place() {
+            (begun, place)
+        } else {
+            // Nobody records it, and nobody gave it a place: it gets one all the same, for what is called and logged on its behalf.
+            let [trace_id, span_id] = [(); 2].map(|()| api.entropy.id::<Uuid>(api.clock.now()));
+            let place = TraceContext::new(trace_id.as_u128(), span_id.as_u64_pair().1);
+            (Span::below(Some(&place), name, SpanKind::Server), place)
+        };
+        if let Some(route) = route {
+            span.note("http.route", route.path);
+        }
+        span.note("http.request.method", route.map_or("_OTHER", |route| route.method));
+        span.note("requestId", request_id.to_string());
+        // At the highest level, so that no filter leaves a warning without what it is about.
+        let log = tracing::error_span!(
+            "request",
+            requestId = %request_id,
+            traceId = place.trace_id(),
+            caller = field::Empty,
+            taskId = field::Empty,
+            agendaId = field::Empty,
+        );
+        Self { api: api.clone(), method: request.method().clone(), matched, log, span, place, since, open: true }
+    }
+
+    /// Takes what the path says of the task or the agenda.
+    fn note_path(&self, path: &str) {
+        let Some(matched) = &self.matched else { return };
+        for (name, value) in matched.as_str().split('/').zip(path.split('/')) {
+            match name {
+                "{taskId}" if value.parse::<Uuid>().is_ok() => self.note("taskId", value.to_owned()),
+                "{agendaId}" if value.parse::<AgendaId>().is_ok() => self.note("agendaId", value.to_owned()),
+                _ => {}
+            }
+        }
+    }
+
+    fn note(&self, key: &'static str, value: String) {
+        self.log.record(key, value.as_str());
+        self.span.note(key, value);
     }
 
     fn end(&mut self, response: &Response) {
         self.open = false;
+        // goes with v1: begin
+        if let Some(task) = response.headers().get(legacy_headers::TASK_ID).and_then(|task| task.to_str().ok()) {
+            self.note("taskId", task.to_owned());
+        }
+        // goes with v1: end
         let took = self.api.clock.monotonic().since(self.since);
         let status = response.status();
         let (route, method) = self.labels();
         let class = CLASSES[usize::from(status.as_u16() / 100).clamp(2, 5) - 2];
         metrics::HTTP_REQUEST.record(&[route, method, class], took);
 
-        let caller = response.extensions().get::<Identity>().map_or("unknown", |identity| identity.caller.name.as_str());
         let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let problem = response.extensions().get::<Problem>();
         let code = problem.map(|problem| problem.kind().entry().code);
-        let cause = problem.and_then(Problem::cause).map(chain);
+        let cause = problem.and_then(Problem::cause).map(|cause| chain(cause));
+        self.span.note("http.response.status_code", i64::from(status.as_u16()));
+        if status.is_server_error() {
+            self.span.fail(code.unwrap_or("internal"));
+        }
+        let _on_behalf = self.log.enter();
         let inside = problem.is_some_and(|problem| matches!(problem.kind(), ProblemType::Failure(_)) && status.is_server_error());
         if cause.is_some() && inside {
-            tracing::error!(request_id = %self.request_id, method = %self.method, route, status = status.as_u16(), ms = milliseconds, caller, code, cause, "request failed");
+            tracing::error!(method = %self.method, route, status = status.as_u16(), ms = milliseconds, code, cause, "request failed");
         } else if cause.is_some() {
-            tracing::warn!(request_id = %self.request_id, method = %self.method, route, status = status.as_u16(), ms = milliseconds, caller, code, cause, "request refused");
+            tracing::warn!(method = %self.method, route, status = status.as_u16(), ms = milliseconds, code, cause, "request refused");
         } else {
-            tracing::info!(request_id = %self.request_id, method = %self.method, route, status = status.as_u16(), ms = milliseconds, caller, code, "request");
+            tracing::info!(method = %self.method, route, status = status.as_u16(), ms = milliseconds, code, "request");
         }
     }
 
@@ -159,19 +228,14 @@ impl Drop for Line {
         if self.open {
             let took = self.api.clock.monotonic().since(self.since);
             let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-            tracing::info!(request_id = %self.request_id, method = %self.method, route = self.labels().0, ms = milliseconds, "client gone before the answer");
+            let _on_behalf = self.log.enter();
+            tracing::info!(method = %self.method, route = self.labels().0, ms = milliseconds, "client gone before the answer");
         }
     }
 }
 
-/// The error with everything that led to it.
-fn chain(error: &(dyn Error + Send + Sync + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        source = error.source();
-    }
-    text
+/// What a handler found out about its request, for the log and the trace.
+pub fn note(key: &'static str, value: String) {
+    tracing::Span::current().record(key, value.as_str());
+    spans::note(key, value);
 }

@@ -5,7 +5,7 @@
 //! hangs up, hyper drops the handler's future: that removes a waiter and nothing else.
 
 use super::late_head;
-use crate::base::{clock::Clock, shutdown::Shutdown};
+use crate::base::{chain::chain, clock::Clock, shutdown::Shutdown};
 use axum::{Router, body::Body};
 use hyper::{Request, body::Incoming, server::conn::http1};
 use hyper_util::{
@@ -91,7 +91,7 @@ pub async fn serve_patiently(
             }
             Err(error) => {
                 // The listener is fine; this one connection, or the process's open files, are not.
-                tracing::warn!(error = &error as &dyn std::error::Error, "a connection could not be accepted");
+                tracing::warn!(error = chain(&error), "a connection could not be accepted");
                 clock.sleep(ACCEPT_PAUSE).await;
             }
         }
@@ -108,7 +108,7 @@ fn prepare(stream: &TcpStream) {
     let keepalive = TcpKeepalive::new().with_time(KEEPALIVE_AFTER).with_interval(KEEPALIVE_INTERVAL).with_retries(KEEPALIVE_PROBES);
     let set = SockRef::from(stream).set_tcp_keepalive(&keepalive).and_then(|()| stream.set_nodelay(true));
     if let Err(error) = set {
-        tracing::debug!(error = &error as &dyn std::error::Error, "socket options could not be set");
+        tracing::debug!(error = chain(&error), "socket options could not be set");
     }
 }
 
@@ -186,7 +186,7 @@ impl Connection {
                 Box::pin(late_head::answer(&mut router, peer, &parts.read_buf, &mut stream)).await;
             }
             // A client that hung up, or sent what is no HTTP; hyper has answered what could be answered.
-            tracing::debug!(error = &error as &dyn std::error::Error, peer = %self.peer, "connection ended");
+            tracing::debug!(error = chain(&error), peer = %self.peer, "connection ended");
         }
     }
 }

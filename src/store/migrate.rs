@@ -4,6 +4,7 @@
 //! wait for each other: on PostgreSQL for an advisory lock, on SQLite, where sqlx takes none, for a lock on a file beside the database.
 
 use super::{Error, Result, Sql, Tx, with_tx};
+use crate::base::chain::chain;
 use sqlx::{
     PgConnection, SqlSafeStr as _, SqliteConnection,
     migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator},
@@ -19,6 +20,7 @@ const SQLITE: Texts = &[
     (3, "retention", include_str!("../../migrations/sqlite/0003_retention.sql")),
     (4, "audit_detail", include_str!("../../migrations/sqlite/0004_audit_detail.sql")),
     (5, "gauges", include_str!("../../migrations/sqlite/0005_gauges.sql")),
+    (6, "tracestate", include_str!("../../migrations/sqlite/0006_tracestate.sql")),
 ];
 const POSTGRES: Texts = &[
     (1, "initial", include_str!("../../migrations/postgres/0001_initial.sql")),
@@ -26,6 +28,7 @@ const POSTGRES: Texts = &[
     (3, "retention", include_str!("../../migrations/postgres/0003_retention.sql")),
     (4, "audit_detail", include_str!("../../migrations/postgres/0004_audit_detail.sql")),
     (5, "gauges", include_str!("../../migrations/postgres/0005_gauges.sql")),
+    (6, "tracestate", include_str!("../../migrations/postgres/0006_tracestate.sql")),
 ];
 const TABLE: &str = "_sqlx_migrations";
 
@@ -112,11 +115,6 @@ fn explain(error: MigrateError) -> Error {
         }
         other => Error::Schema(other.to_string()),
     }
-}
-
-/// An error with all its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 fn is_missing_table(error: &MigrateError) -> bool {

@@ -2,6 +2,7 @@
 //! the same. A claim on a row runs out, so a relay that dies between send and mark costs a second send, which the inbox drops.
 
 use crate::{
+    base::chain::chain,
     domain::{
         envelope::{Envelope, PROCESS_TASK},
         ids::{MessageId, TaskId},
@@ -138,7 +139,7 @@ pub async fn claim_due(tx: &mut Tx<'_>, claim: RelayClaim, now: Timestamp, limit
     let readable = rows.into_iter().filter_map(|row| match row {
         Ok(row) => Some(row),
         Err(error) => {
-            tracing::error!(%error, "a message cannot be read");
+            tracing::error!(error = chain(&error), "a message cannot be read");
             None
         }
     });

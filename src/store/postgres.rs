@@ -49,7 +49,7 @@ impl Postgres {
         if let Followed::Forward(by) | Followed::Back(by) = database_time::follow(&mut connection, &options.clock).await?
             && by >= CLOCK_OFF
         {
-            tracing::warn!(off_by_s = by.as_secs_f64(), "this machine's clock is not the database's; the database's is what counts");
+            tracing::warn!(offBySeconds = by.as_secs_f64(), "this machine's clock is not the database's; the database's is what counts");
         }
         // What was wanted is done; how the goodbye goes changes nothing.
         let _ = connection.close().await;

@@ -9,7 +9,7 @@ use super::{
     repeat::{self, pause},
     sqlite_job::{Job, Verdict},
 };
-use crate::base::entropy::Entropy;
+use crate::base::{chain::chain, entropy::Entropy};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
 use std::{
     collections::VecDeque,
@@ -159,7 +159,7 @@ impl Writer {
         }
         let Some(connection) = &mut self.connection else { return };
         if let Err(error) = execute(connection, FOLD).await {
-            tracing::debug!(%error, "the SQLite log cannot be folded back now");
+            tracing::debug!(error = chain(&error), "the SQLite log cannot be folded back now");
         }
         let left = std::fs::metadata(&self.log).map_or(0, |log| log.len());
         self.fold_at = LOG_LIMIT.max(left + LOG_STEP);
@@ -292,7 +292,7 @@ impl Writer {
         let Some(connection) = &mut self.connection else { return };
         // "No transaction is active" is no failure: SQLite has rolled back by itself already.
         if let Err(error @ (sqlx::Error::WorkerCrashed | sqlx::Error::Io(_))) = execute(connection, "ROLLBACK").await {
-            tracing::error!(%error, "the connection of the SQLite writer is lost; it is opened again");
+            tracing::error!(error = chain(&error), "the connection of the SQLite writer is lost; it is opened again");
             self.connection = None;
         }
     }

@@ -1,6 +1,7 @@
 //! What the log says of a v1 call: one line whose text is a contract, with the task, the agenda and the trace as fields.
 
 use crate::support::{Service, TestDatabase, on_both_databases};
+use protocol_bridge::base::telemetry;
 use serde_json::Value;
 use std::{
     io,
@@ -43,7 +44,7 @@ on_both_databases! {
     async fn each_call_is_told_once_with_its_task_and_trace(database: TestDatabase) {
         let kept = Kept::default();
         // This test's process has no other subscriber; where tests share one, the guard's thread is this test's only.
-        let subscriber = tracing_subscriber::fmt().json().flatten_event(true).with_writer(kept.clone()).finish();
+        let subscriber = telemetry::json_lines(kept.clone());
         tracing::subscriber::set_global_default(subscriber).expect("one test a process, as nextest runs them");
         let service = Service::start(database).await;
         let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
@@ -60,7 +61,7 @@ on_both_databases! {
         assert_eq!((&told[0]["level"], &told[0]["taskId"], &told[0]["agendaId"], &told[0]["traceId"]),
             (&"WARN".into(), &task.as_str().into(), &"1".into(), &"4bf92f3577b34da6a3ce929d0e0e4736".into()));
         assert_eq!((&told[1]["message"], &told[1]["agendaId"], &told[1]["taskId"]), (&"Sync v1 called by ab, migrate to task-based".into(), &"%20".into(), &Value::Null));
-        let requests: Vec<&Value> = lines.iter().filter(|line| line["request_id"] == request.as_str()).collect();
+        let requests: Vec<&Value> = lines.iter().filter(|line| line["requestId"] == request.as_str() && line.get("route").is_some()).collect();
         assert_eq!(requests.len(), 1, "one line a request: {requests:?}");
         assert_eq!((&requests[0]["route"], &requests[0]["status"], &requests[0]["caller"]),
             (&"/api/v1/protocol/merge/byAgenda/{agendaId}".into(), &200.into(), &"agenda-state-machine".into()));

@@ -241,7 +241,7 @@ pub fn demo(payload: &str) -> Submission {
         idempotency: None,
         caller: "test".to_owned(),
         via: Via::V2,
-        traceparent: None,
+        trace: None,
     }
 }
 

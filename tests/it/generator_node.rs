@@ -94,7 +94,7 @@ impl Node {
             idempotency: None,
             caller: "test".to_owned(),
             via: Via::V2,
-            traceparent: None,
+            trace: None,
         };
         self.engine.submit(submission, None).await.expect("accepted").task.id
     }

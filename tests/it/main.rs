@@ -92,3 +92,5 @@ mod store_postgres;
 mod store_queries;
 mod store_schema;
 mod store_sqlite;
+mod telemetry_logs;
+mod telemetry_traces;

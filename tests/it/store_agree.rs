@@ -14,6 +14,7 @@ use protocol_bridge::{
         ids::{AgendaId, AttemptId, DeadLetterId, EventId, LeaseToken, MessageId, ProtocolId, TaskId, WorkerId},
         task::{AttemptOutcome, Kind, Phase, Progress, Status},
         time::Timestamp,
+        trace::TraceContext,
     },
     store::{
         Db, Error, IdList, Result, Tx, attempt, callback, checkpoint, dead_letter, event, idempotency, inbox, outbox, protocol_number,
@@ -160,7 +161,12 @@ impl World {
                     max_attempts: 3,
                     run_at: self.soon(),
                     caller: self.text("caller", 3),
-                    traceparent: self.some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned()),
+                    trace: self.some(
+                        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+                            .parse::<TraceContext>()
+                            .expect("a place")
+                            .with_state(Some("a=1")),
+                    ),
                     created_at: now,
                 };
                 operation!(tx, [new], task::insert(tx, &new))

@@ -29,6 +29,9 @@ pub struct Telemetry {
     /// A `tracing` filter, such as `info` or `protocol_bridge=debug`.
     pub log: String,
     pub format: LogFormat,
+    /// Where an OpenTelemetry collector takes OTLP over HTTP; nobody: spans are not recorded.
+    #[serde(default)]
+    pub otlp_endpoint: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -43,6 +46,20 @@ impl Telemetry {
     pub(super) fn validate(&self, problems: &mut Vec<Problem>) {
         if let Err(error) = self.log.parse::<tracing_subscriber::EnvFilter>() {
             problems.push(Problem::new("telemetry.log", format!("{error}; write it like info or warn,protocol_bridge=debug")));
+        }
+        if let Some(endpoint) = &self.otlp_endpoint {
+            let usable = reqwest::Url::parse(endpoint).is_ok_and(|url| {
+                let is_plain = url.username().is_empty() && url.password().is_none() && url.query().is_none() && url.fragment().is_none();
+                matches!(url.scheme(), "http" | "https") && url.has_host() && is_plain
+            });
+            if !usable {
+                // It is not repeated: it may hold a password.
+                problems.push(Problem::new(
+                    "telemetry.otlp_endpoint",
+                    "is not an address without login and query; write it like http://otel-collector:4318, and what proves who we are as \
+                     OTEL_EXPORTER_OTLP_HEADERS in the environment",
+                ));
+            }
         }
     }
 }

@@ -3,9 +3,12 @@
 use super::{
     Fetched, SourceError,
     agenda_source::{Address, MAX_AGENDA_BYTES},
-    upstream::{Answer, Follow, Upstream, UpstreamError},
+    upstream::{Answer, Follow, Upstream, UpstreamError, shown},
 };
-use crate::{base::config, domain::ids::AgendaId};
+use crate::{
+    base::{chain::chain, config},
+    domain::ids::AgendaId,
+};
 use bytes::BytesMut;
 use futures::StreamExt as _;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -89,7 +92,7 @@ impl HttpSource {
             StatusCode::OK => read(answer, url).await.map(Some),
             StatusCode::NOT_MODIFIED if etag.is_some() => Ok(None),
             StatusCode::NOT_FOUND | StatusCode::GONE => Err(SourceError::NotFound(id.to_string())),
-            status => Err(SourceError::Unavailable(format!("{url} answered {status}"))),
+            status => Err(SourceError::Unavailable(format!("{} answered {status}", shown(&url)))),
         }
     }
 
@@ -112,8 +115,8 @@ async fn read(answer: Answer, asked: Url) -> Result<Fetched, SourceError> {
     let mut content = answer.into_stream();
     while let Some(piece) = content.next().await {
         let piece = piece.map_err(|error| {
-            tracing::info!(url = %asked, %error, "an answer broke off");
-            SourceError::Unavailable(format!("{asked} did not answer to the end in time"))
+            tracing::info!(url = shown(&asked), error = chain(&error), "an answer broke off");
+            SourceError::Unavailable(format!("{} did not answer to the end in time", shown(&asked)))
         })?;
         if (bytes.len() + piece.len()) as u64 > MAX_AGENDA_BYTES {
             return Err(SourceError::TooLarge { limit: MAX_AGENDA_BYTES });

@@ -5,13 +5,15 @@ use super::{
     guard::{Guard, Trust},
 };
 use crate::base::{
+    chain::chain,
     config::{self, Secret},
+    spans::{Span, SpanKind},
     tls,
 };
 use futures::StreamExt as _;
 use reqwest::{
     Response, StatusCode, Url,
-    header::{ACCEPT, CONTENT_TYPE, IF_NONE_MATCH, LOCATION},
+    header::{ACCEPT, CONTENT_TYPE, HeaderName, IF_NONE_MATCH, LOCATION},
     redirect,
 };
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
@@ -51,6 +53,8 @@ pub enum Follow {
 pub struct Answer {
     pub response: Response,
     permit: OwnedSemaphorePermit,
+    /// Lasts until the body has been read, too.
+    span: Span,
 }
 
 /// Why there is no answer.
@@ -64,6 +68,8 @@ pub enum UpstreamError {
 }
 
 const MAX_REDIRECTS: usize = 5;
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 /// Repeats within one look: a passing fault costs a second, a lasting one is left to the task's own retries.
 const MAX_REPEATS: u32 = 3;
 
@@ -111,16 +117,32 @@ impl Upstream {
             if let Some(etag) = etag {
                 request = request.header(IF_NONE_MATCH, etag);
             }
-            let response = request.send().await.map_err(|error| UpstreamError::Unreachable(plain(&error, &url)))?;
-            let Some(target) = redirect_of(&response) else { return Ok(Answer { response, permit }) };
-            let target =
-                url.join(&target).map_err(|_| UpstreamError::Refused(format!("{url} redirects to something that is no address")))?;
+            let span = span_of(&url);
+            if let Some(place) = span.place() {
+                request = request.header(TRACEPARENT, place.parent());
+                if let Some(state) = place.state() {
+                    request = request.header(TRACESTATE, state);
+                }
+            }
+            let response = request.send().await.map_err(|error| {
+                span.fail("unreachable");
+                UpstreamError::Unreachable(plain(&error, &url))
+            })?;
+            let status = response.status();
+            span.note("http.response.status_code", i64::from(status.as_u16()));
+            if status.is_client_error() || status.is_server_error() {
+                span.fail(status.as_str());
+            }
+            let Some(target) = redirect_of(&response) else { return Ok(Answer { response, permit, span }) };
+            let target = url
+                .join(&target)
+                .map_err(|_| UpstreamError::Refused(format!("{} redirects to something that is no address", shown(&url))))?;
             if follow == Follow::SameOrigin && target.origin() != url.origin() {
-                return Err(UpstreamError::Refused(format!("{url} redirects to another origin, which is not followed")));
+                return Err(UpstreamError::Refused(format!("{} redirects to another origin, which is not followed", shown(&url))));
             }
             url = target;
         }
-        Err(UpstreamError::Refused(format!("more than {MAX_REDIRECTS} redirects, the last to {url}")))
+        Err(UpstreamError::Refused(format!("more than {MAX_REDIRECTS} redirects, the last to {}", shown(&url))))
     }
 
     /// Opens a file for reading.
@@ -133,7 +155,7 @@ impl Upstream {
             UpstreamError::Unreachable(reason) => LinkError::Unavailable(reason),
         })?;
         if answer.response.status() != StatusCode::OK {
-            return Err(LinkError::Unavailable(format!("{url} answered {}", answer.response.status())));
+            return Err(LinkError::Unavailable(format!("{} answered {}", shown(url), answer.response.status())));
         }
         let bytes = answer.response.content_length();
         let media_type = answer.response.headers().get(CONTENT_TYPE).and_then(|media_type| media_type.to_str().ok());
@@ -157,11 +179,14 @@ impl Answer {
     /// The body; the place at the host is held until it ends or is dropped.
     #[must_use]
     pub fn into_stream(self) -> futures::stream::BoxStream<'static, io::Result<bytes::Bytes>> {
-        let permit = self.permit;
+        let held = (self.permit, self.span);
         self.response
             .bytes_stream()
             .map(move |piece| {
-                let _held = &permit;
+                let (_place, span) = &held;
+                if piece.is_err() {
+                    span.fail("broke off");
+                }
                 piece.map_err(io::Error::other)
             })
             .boxed()
@@ -190,6 +215,30 @@ fn plain(error: &reqwest_middleware::Error, url: &Url) -> String {
         reqwest_middleware::Error::Reqwest(error) if error.is_connect() => "could not be connected to",
         _ => "broke the exchange off",
     };
-    tracing::info!(%url, error = error as &dyn std::error::Error, "a request failed");
-    format!("{url} {what}")
+    let shown = shown(url);
+    tracing::info!(url = shown, error = chain(error).replace(url.as_str(), &shown), "a request failed");
+    format!("{shown} {what}")
+}
+
+/// The address for people: a query may hold what only its host is to know.
+#[must_use]
+pub fn shown(url: &Url) -> String {
+    let mut shown = url.clone();
+    if url.query().is_some() {
+        shown.set_query(Some("…"));
+    }
+    shown.set_fragment(None);
+    // The only character that such a query has is one that would be written in its encoded form.
+    shown.to_string().replace("?%E2%80%A6", "?…")
+}
+
+fn span_of(url: &Url) -> Span {
+    let span = Span::child("GET".to_owned(), SpanKind::Client);
+    span.note("http.request.method", "GET");
+    span.note("url.full", shown(url));
+    span.note("server.address", url.host_str().unwrap_or_default().to_owned());
+    if let Some(port) = url.port_or_known_default() {
+        span.note("server.port", i64::from(port));
+    }
+    span
 }

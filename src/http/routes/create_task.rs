@@ -3,7 +3,7 @@
 use super::submit;
 use crate::{
     callers::Identity,
-    domain::{ids::AgendaId, task::Kind, time::Timestamp},
+    domain::{ids::AgendaId, task::Kind, time::Timestamp, trace::TraceContext},
     engine::{Submission, Via},
     http::{
         Api, Problem,
@@ -12,7 +12,6 @@ use crate::{
         idempotency::{self, Content, check_key},
         json_scan,
         shapes::{ProblemDetails, TaskStatus},
-        trace::Trace,
     },
 };
 use axum::{Extension, extract::State, http::HeaderMap, response::Response};
@@ -121,6 +120,7 @@ fn fault(code: &str, pointer: &str, detail: impl Into<String>) -> crate::domain:
 pub async fn create_task(
     State(api): State<Api>,
     Extension(identity): Extension<Identity>,
+    Extension(trace): Extension<TraceContext>,
     headers: HeaderMap,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
@@ -146,7 +146,7 @@ pub async fn create_task(
         idempotency,
         caller: identity.caller.name.clone(),
         via: Via::V2,
-        traceparent: Some(Trace::of(&headers, &api.entropy, api.clock.now()).traceparent),
+        trace: Some(trace),
     };
     submit::submit(&api, submission).await
 }

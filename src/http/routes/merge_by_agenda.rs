@@ -4,7 +4,10 @@ use crate::{
     base::{clock::Monotonic, jq::RunError},
     bridge::{Admitted, Answer, Call, HandedOut, Refusal, answer::Gone},
     callers::Identity,
-    domain::ids::{AgendaId, TaskId},
+    domain::{
+        ids::{AgendaId, TaskId},
+        trace::TraceContext,
+    },
     http::{
         Api, Problem, ProblemType, RequestProblem,
         door::IgnoredBody,
@@ -12,7 +15,6 @@ use crate::{
         parameters::PathParameter,
         prefer::{PREFERENCE_APPLIED, Prefer, applied_wait},
         shapes::{ProblemDetails, ProtocolResponse, TaskStatus, task::status_url},
-        trace::Trace,
     },
 };
 use axum::{
@@ -69,36 +71,36 @@ const ASK_AGAIN_SECONDS: u64 = 30;
 pub async fn merge_by_agenda(
     State(api): State<Api>,
     Extension(identity): Extension<Identity>,
+    Extension(trace): Extension<TraceContext>,
     agenda_id: Result<PathParameter<AgendaId>, Problem>,
-    uri: Uri,
+    head: Parts,
     prefer: Prefer,
-    headers: HeaderMap,
     body: Result<IgnoredBody, Problem>,
 ) -> Response {
     let since = api.clock.monotonic();
     // Before anything else that could be wrong; the body has been heard out, so that the answer gets through.
-    let admitted = match Box::pin(admit(&api, &identity, &headers, &uri, since)).await {
+    let admitted = match Box::pin(admit(&api, &identity, &trace, &head.uri, since)).await {
         Ok(admitted) => admitted,
         Err(gone) => return gone.into_response(),
     };
     let agenda_id = match agenda_id.and_then(|PathParameter(agenda_id)| body.map(|_| agenda_id)) {
         Ok(agenda_id) => agenda_id,
         Err(problem) => {
-            Box::pin(refused(&api, &identity, &headers, &uri, since)).await;
+            Box::pin(refused(&api, &identity, &trace, &head.uri, since)).await;
             return problem.into_response();
         }
     };
-    let trace = Trace::of(&headers, &api.entropy, api.clock.now());
     let call = Call {
         identity,
         agenda_id,
         wait: prefer.wait(),
         respond_async: prefer.respond_async,
-        fresh: says_no_cache(&headers),
-        trace_id: trace.trace_id,
-        traceparent: trace.traceparent,
+        fresh: says_no_cache(&head.headers),
+        trace,
         since,
     };
+    // A call that waits keeps no more than it needs.
+    drop(head);
     let answer = api.bridge.call(admitted, call).await;
     into_http(answer, prefer)
 }
@@ -106,11 +108,11 @@ pub async fn merge_by_agenda(
 /// A path below v1's that is no agenda id, such as `…/../x` sent as it is: a v1 call with a bad id.
 pub async fn not_an_agenda_id(api: &Api, request: &Parts) -> Problem {
     let since = api.clock.monotonic();
-    if let Some(identity) = request.extensions.get::<Identity>() {
-        if let Err(gone) = admit(api, identity, &request.headers, &request.uri, since).await {
+    if let (Some(identity), Some(trace)) = (request.extensions.get::<Identity>(), request.extensions.get::<TraceContext>()) {
+        if let Err(gone) = admit(api, identity, trace, &request.uri, since).await {
             return gone;
         }
-        refused(api, identity, &request.headers, &request.uri, since).await;
+        refused(api, identity, trace, &request.uri, since).await;
     }
     Problem::invalid("invalid", "/path/agendaId", crate::domain::ids::InvalidAgendaId.to_string())
 }
@@ -123,7 +125,7 @@ pub async fn not_an_agenda_id(api: &Api, request: &Parts) -> Problem {
 pub async fn at_the_gate(
     api: &Api,
     identity: &Identity,
-    (method, uri, headers): (&Method, &Uri, &HeaderMap),
+    (method, uri, trace): (&Method, &Uri, &TraceContext),
     verdict: Result<(), Problem>,
 ) -> Result<(), Problem> {
     let Err(problem) = verdict else { return Ok(()) };
@@ -133,28 +135,26 @@ pub async fn at_the_gate(
     let since = api.clock.monotonic();
     let lacks_role = matches!(problem.kind(), ProblemType::Request(RequestProblem::Unauthorized | RequestProblem::Forbidden));
     if lacks_role && method == Method::POST && api.callers.is_closed() {
-        admit(api, identity, headers, uri, since).await?;
+        admit(api, identity, trace, uri, since).await?;
     }
-    refused(api, identity, headers, uri, since).await;
+    refused(api, identity, trace, uri, since).await;
     Err(problem)
 }
 
 /// Past the stage gate, or the 410.
-async fn admit(api: &Api, identity: &Identity, headers: &HeaderMap, uri: &Uri, since: Monotonic) -> Result<Admitted, Problem> {
+async fn admit(api: &Api, identity: &Identity, trace: &TraceContext, uri: &Uri, since: Monotonic) -> Result<Admitted, Problem> {
     match api.bridge.admit(identity) {
         Ok(admitted) => Ok(admitted),
         Err(gone) => {
-            let trace = Trace::of(headers, &api.entropy, api.clock.now());
-            api.bridge.turn_away(identity, named_in(uri), &trace.trace_id, since).await;
+            api.bridge.turn_away(identity, named_in(uri), trace.trace_id(), since).await;
             Err(closed(gone))
         }
     }
 }
 
 /// A v1 call that came to nothing before it came to the bridge: it is logged and counted all the same.
-async fn refused(api: &Api, identity: &Identity, headers: &HeaderMap, uri: &Uri, since: Monotonic) {
-    let trace = Trace::of(headers, &api.entropy, api.clock.now());
-    api.bridge.refused_at_the_door(identity, named_in(uri), &trace.trace_id, since).await;
+async fn refused(api: &Api, identity: &Identity, trace: &TraceContext, uri: &Uri, since: Monotonic) {
+    api.bridge.refused_at_the_door(identity, named_in(uri), trace.trace_id(), since).await;
 }
 
 /// What the path names, percent signs and all, for the log only.

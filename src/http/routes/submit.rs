@@ -4,7 +4,7 @@ use crate::{
     domain::task::Task,
     engine::{Submission, SubmitError},
     http::{
-        Api, Problem, RequestProblem,
+        Api, Problem, RequestProblem, observe,
         shapes::{TaskStatus, task::status_url},
     },
 };
@@ -31,7 +31,11 @@ pub async fn submit(api: &Api, submission: Submission) -> Result<Response, Probl
     if !api.engine.supports(submission.kind) {
         return Err(Problem::invalid("invalid", "/kind", "tasks of this kind are switched off here (engine.demo)"));
     }
+    if let Some(agenda_id) = &submission.agenda_id {
+        observe::note("agendaId", agenda_id.to_string());
+    }
     let submitted = api.within_patience(api.engine.submit(submission, None)).await?;
+    observe::note("taskId", submitted.task.id.to_string());
     Ok(accepted(&submitted.task, submitted.joined))
 }
 

@@ -3,7 +3,7 @@
 use super::submit::{self, callback_url, client_reference};
 use crate::{
     callers::Identity,
-    domain::{ids::AgendaId, task::Kind, time::Timestamp},
+    domain::{ids::AgendaId, task::Kind, time::Timestamp, trace::TraceContext},
     engine::{Submission, Via},
     http::{
         Api, Problem,
@@ -11,7 +11,6 @@ use crate::{
         fields::{Fields, parsed, string},
         idempotency::{self, Content},
         shapes::{ProblemDetails, TaskStatus},
-        trace::Trace,
     },
 };
 use axum::{Extension, extract::State, http::HeaderMap, response::Response};
@@ -77,6 +76,7 @@ impl TaskRequest {
 pub async fn submit_task(
     State(api): State<Api>,
     Extension(identity): Extension<Identity>,
+    Extension(trace): Extension<TraceContext>,
     headers: HeaderMap,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Problem> {
@@ -102,7 +102,7 @@ pub async fn submit_task(
         idempotency,
         caller: identity.caller.name.clone(),
         via: Via::V2,
-        traceparent: Some(Trace::of(&headers, &api.entropy, api.clock.now()).traceparent),
+        trace: Some(trace),
     };
     submit::submit(&api, submission).await
 }

@@ -2,6 +2,7 @@
 
 use super::submit::POLL_SECONDS;
 use crate::{
+    base::chain::chain,
     callers::Identity,
     domain::{ids::TaskId, task::Task},
     engine::{WaitFor, Waited},
@@ -73,7 +74,7 @@ pub async fn task_status(
             Ok(Waited::Unknown) => return Err(unknown()),
             // What was read before is still a true answer.
             Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, taskId = %id, "the last look of a long poll could not be had");
+                tracing::warn!(error = chain(&error), taskId = %id, "the last look of a long poll could not be had");
             }
         }
     }

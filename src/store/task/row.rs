@@ -1,10 +1,12 @@
 //! A task's row and its look-ups by id.
 
 use crate::{
+    base::chain::chain,
     domain::{
         ids::{TaskId, WorkerId},
         task::{Progress, Task},
         time::Timestamp,
+        trace::TraceContext,
     },
     store::{Error, IdList, Result, Sql, Tx, field::Fields, with_tx},
 };
@@ -14,7 +16,7 @@ use uuid::Uuid;
 macro_rules! columns {
     () => {
         "id, kind, agenda_id, payload, client_reference, status, claim_no, attempt_no, max_attempts, run_at_us, next_attempt_us, \
-         lease_until_us, worker_id, phase, steps_done, steps_known, last_error, failure, protocol_id, caller, traceparent, revision, \
+         lease_until_us, worker_id, phase, steps_done, steps_known, last_error, failure, protocol_id, caller, traceparent, tracestate, revision, \
          created_us, started_us, finished_us"
     };
 }
@@ -55,6 +57,7 @@ pub(super) struct TaskRow {
     protocol_id: Option<Uuid>,
     caller: String,
     traceparent: Option<String>,
+    tracestate: Option<String>,
     revision: i64,
     created_us: i64,
     started_us: Option<i64>,
@@ -89,7 +92,11 @@ impl TryFrom<TaskRow> for Task {
             failure: fields.fit("failure", row.failure.map(|failure| serde_json::from_str(&failure)).transpose())?,
             protocol_id: row.protocol_id.map(Into::into),
             caller: row.caller,
-            traceparent: row.traceparent,
+            // A trace that cannot be read is no reason not to run the task.
+            trace: row
+                .traceparent
+                .and_then(|parent| parent.parse::<TraceContext>().ok())
+                .map(|trace| trace.with_state(row.tracestate.as_deref())),
             revision: fields.fit("revision", row.revision.try_into())?,
             created_at: Timestamp::from_micros(row.created_us),
             started_at: row.started_us.map(Timestamp::from_micros),
@@ -111,7 +118,7 @@ pub async fn find_many(tx: &mut Tx<'_>, ids: IdList) -> Result<Vec<Task>> {
     let readable = rows.into_iter().filter_map(|row| match Task::try_from(row) {
         Ok(task) => Some(task),
         Err(error) => {
-            tracing::error!(%error, "a task cannot be read");
+            tracing::error!(error = chain(&error), "a task cannot be read");
             None
         }
     });

@@ -6,6 +6,7 @@ use crate::{
         ids::{AgendaId, TaskId},
         task::{Kind, Task},
         time::Timestamp,
+        trace::TraceContext,
     },
     store::{Result, Sql, Tx, with_tx},
 };
@@ -13,8 +14,8 @@ use crate::{
 // The conflict target is the partial index: "one active task per agenda". A conflict on the id would be a defect and stays an error.
 const INSERT: Sql = Sql::same(concat!(
     "INSERT INTO task (id, kind, agenda_id, payload, client_reference, status, claim_no, attempt_no, max_attempts, run_at_us, next_attempt_us, \
-     steps_done, steps_known, caller, traceparent, revision, created_us) \
-     VALUES ($1, $2, $3, $4, $5, 'PENDING', 0, 0, $6, $7, $7, 0, 0, $8, $9, 1, $10) \
+     steps_done, steps_known, caller, traceparent, tracestate, revision, created_us) \
+     VALUES ($1, $2, $3, $4, $5, 'PENDING', 0, 0, $6, $7, $7, 0, 0, $8, $9, $10, 1, $11) \
      ON CONFLICT (agenda_id) WHERE kind = 'protocol' AND status IN ('PENDING', 'IN_PROGRESS') DO NOTHING \
      RETURNING ",
     columns!()
@@ -45,7 +46,7 @@ pub struct NewTask {
     pub max_attempts: u32,
     pub run_at: Timestamp,
     pub caller: String,
-    pub traceparent: Option<String>,
+    pub trace: Option<TraceContext>,
     pub created_at: Timestamp,
 }
 
@@ -60,7 +61,8 @@ pub async fn insert(tx: &mut Tx<'_>, task: &NewTask) -> Result<Option<Task>> {
         .bind(i64::from(task.max_attempts))
         .bind(task.run_at.as_micros())
         .bind(&task.caller)
-        .bind(&task.traceparent)
+        .bind(task.trace.as_ref().map(TraceContext::parent))
+        .bind(task.trace.as_ref().and_then(TraceContext::state))
         .bind(task.created_at.as_micros())
         .fetch_optional(connection)
         .await)?

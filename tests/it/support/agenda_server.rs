@@ -21,6 +21,8 @@ pub struct Seen {
     pub path: String,
     pub authorization: Option<String>,
     pub if_none_match: Option<String>,
+    pub traceparent: Option<String>,
+    pub tracestate: Option<String>,
 }
 
 /// The service; ends with the test.
@@ -72,7 +74,13 @@ impl Drop for AgendaServer {
 
 async fn handle(State((all, answer)): State<(Requests, Arc<Answer>)>, request: Request<Body>) -> Response {
     let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let seen = Seen { path: request.uri().to_string(), authorization: header("authorization"), if_none_match: header("if-none-match") };
+    let seen = Seen {
+        path: request.uri().to_string(),
+        authorization: header("authorization"),
+        if_none_match: header("if-none-match"),
+        traceparent: header("traceparent"),
+        tracestate: header("tracestate"),
+    };
     let before = {
         let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
         let before = all.iter().filter(|other| other.path == seen.path).count();

@@ -5,6 +5,7 @@ pub mod agendas;
 pub mod breaking_proxy;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod dashboards;
+pub mod collector;
 pub mod databases;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod nats;

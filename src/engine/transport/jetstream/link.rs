@@ -114,7 +114,7 @@ impl Link {
         tokio::select! {
             () = link.signals.look.notified() => match link.look().await {
                 Err(error @ (Error::Unfit { .. } | Error::Address(_))) => return Err(error),
-                Err(error) => tracing::warn!(%error, "starting without NATS; tasks are taken from the database until it is there"),
+                Err(error) => tracing::warn!(error = chain(&error), "starting without NATS; tasks are taken from the database until it is there"),
                 Ok(()) => {}
             },
             () = link.clock.sleep(AT_START) => {
@@ -159,7 +159,7 @@ impl Link {
                     let now = self.clock.monotonic();
                     if said.is_none_or(|at| now.since(at) >= SAY_AGAIN) {
                         said = Some(now);
-                        tracing::warn!(%error, "NATS cannot be used; tasks are taken from the database until it can");
+                        tracing::warn!(error = chain(&error), "NATS cannot be used; tasks are taken from the database until it can");
                     }
                     tokio::select! {
                         () = self.clock.sleep(wait) => wait = (wait * 2).min(LONGEST_WAIT),
