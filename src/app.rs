@@ -9,7 +9,7 @@ mod gauges;
 mod signals;
 mod start_error;
 
-pub use belonging::Stranger;
+pub use belonging::{STORE_ID_SETTING, Stranger};
 pub use start_error::StartError;
 
 use crate::base::limits; // goes with v1

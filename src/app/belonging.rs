@@ -11,7 +11,8 @@ use crate::{
 };
 use uuid::Uuid;
 
-const SETTING: &str = "document_store";
+/// Under which the database keeps the id of its document store.
+pub const STORE_ID_SETTING: &str = "document_store";
 
 /// Why the two do not belong together, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +37,7 @@ pub enum Stranger {
 /// Refuses a store and a database that are strangers, and makes those that are both new belong together.
 pub(super) async fn check(documents: &DocumentStore, db: &Db, clock: &Clock, entropy: &Entropy) -> Result<(), StartError> {
     // The database first: whoever finds an id there finds it in the store, too, because that was given it earlier.
-    let ours = db.read("document_store", |tx| Box::pin(setting::get(tx, SETTING))).await.map_err(StartError::Database)?;
+    let ours = db.read("document_store", |tx| Box::pin(setting::get(tx, STORE_ID_SETTING))).await.map_err(StartError::Database)?;
     let theirs = documents.id().await?;
     let place = || documents.place().to_owned();
     match (theirs, ours) {
@@ -52,7 +53,7 @@ pub(super) async fn check(documents: &DocumentStore, db: &Db, clock: &Clock, ent
             let wanted = theirs.clone();
             let put = db.transaction("document_store", move |tx| {
                 let wanted = wanted.clone();
-                Box::pin(async move { setting::put_if_absent(tx, SETTING, &wanted).await })
+                Box::pin(async move { setting::put_if_absent(tx, STORE_ID_SETTING, &wanted).await })
             });
             let ours = put.await.map_err(StartError::Database)?;
             if theirs == ours { Ok(()) } else { Err(Stranger::Different { place: place(), theirs, ours }.into()) }

@@ -34,6 +34,8 @@ pub(super) enum Command {
     Migrate,
     /// Say what is wrong with the configuration, or "ok".
     CheckConfig,
+    /// Look at everything the service needs, and say what is wrong and what to do; changes nothing, whether or not a server runs.
+    Doctor(Doctor),
     /// Put failed tasks back into the queue; works on the database, whether or not a server runs.
     Replay(Replay),
     /// Callers' keys.
@@ -88,6 +90,16 @@ pub(super) struct Generate {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct Doctor {
+    /// Read every document, too, and name those that are missing or altered.
+    #[arg(long)]
+    pub documents: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true).multiple(true).args(["id", "reason", "agenda", "from", "to", "all"]))]
 pub(super) struct Replay {
     /// A dead letter, or a task that failed.
@@ -129,6 +141,14 @@ fn reason(text: &str) -> Result<FailureCode, String> {
 impl Settings {
     /// The configuration, or its problems printed.
     pub(super) fn load(&self) -> Result<Loaded, Exit> {
+        self.read().map_err(|error| {
+            output::refuse_configuration(&error);
+            Exit::Usage
+        })
+    }
+
+    /// The configuration, or its problems.
+    pub(super) fn read(&self) -> Result<Loaded, config::Error> {
         let mut flags = Vec::new();
         let mut flag = |path: &[&'static str], value: &Option<String>| {
             flags.extend(value.iter().map(|value| (path.to_vec(), value.clone())));
@@ -138,10 +158,7 @@ impl Settings {
         flag(&["data_dir"], &self.data_dir);
         // A variable that is not UTF-8 is none of ours: all our values are texts.
         let environment = env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect();
-        config::load(&Sources { file: self.config.clone(), environment, flags }).map_err(|error| {
-            output::refuse_configuration(&error);
-            Exit::Usage
-        })
+        config::load(&Sources { file: self.config.clone(), environment, flags })
     }
 }
 

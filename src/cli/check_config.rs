@@ -26,7 +26,7 @@ pub(super) fn run(settings: &Settings) -> Exit {
 }
 
 // goes with v1: begin
-fn try_response(config: &crate::base::config::Config) -> Result<(), String> {
+pub(super) fn try_response(config: &crate::base::config::Config) -> Result<(), String> {
     use crate::{app, base::chain::chain, base::clock::Clock};
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| chain(&error))?;
     runtime.block_on(app::present(config, &Clock::system())).map(drop).map_err(|error| chain(&error))

@@ -15,7 +15,7 @@ pub(super) enum Exit {
 
 pub(super) const HELP: &str = "Exit codes:
   0  done
-  1  failed: something in the surroundings (a taken port, the database, the agenda source, the disk)
+  1  failed: something in the surroundings (a taken port, the database, the agenda source, the disk), or doctor found a fault
   2  wrong arguments or configuration
   3  the agenda was refused: unknown, not ready, contradictory or too large
   4  a replay left something where it was, and said why";

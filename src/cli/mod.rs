@@ -5,6 +5,7 @@
 
 mod arguments;
 mod check_config;
+mod doctor;
 mod exit;
 mod generate;
 mod keys;
@@ -28,6 +29,7 @@ pub fn run() -> ExitCode {
         Some(Command::Generate(generate)) => generate::run(&arguments.settings, generate),
         Some(Command::Migrate) => migrate::run(&arguments.settings),
         Some(Command::CheckConfig) => check_config::run(&arguments.settings),
+        Some(Command::Doctor(doctor)) => doctor::run(&arguments.settings, doctor),
         Some(Command::Replay(replay)) => replay::run(&arguments.settings, replay),
         Some(Command::Keys(Keys::New(key))) => keys::new(key),
     };

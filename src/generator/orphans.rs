@@ -194,7 +194,7 @@ impl Orphans {
 }
 
 /// The keys of blobs in a step's output.
-fn named_in(output: &str) -> impl Iterator<Item = &str> {
+pub fn named_in(output: &str) -> impl Iterator<Item = &str> {
     const KEY: usize = "sha256/00/".len() + 64;
     output.match_indices("sha256/").filter_map(|(at, _)| output.get(at..at + KEY))
 }

@@ -2,7 +2,7 @@
 //!
 //! The shortest of a few round trips says most. Nothing is written, so a crash in the middle means nothing.
 
-use super::{Result, Sql};
+use super::{Result, Sql, Tx, tx::with_tx};
 use crate::{
     base::clock::{Clock, Followed, Monotonic},
     domain::time::Timestamp,
@@ -19,6 +19,12 @@ const NOW: Sql = Sql::each(
 pub const ALL: &[(&str, Sql)] = &[("database_time::now", NOW)];
 
 const ROUND_TRIPS: usize = 5;
+
+/// Asks once; `None`: the database has no clock but the machine's.
+pub(super) async fn ask(tx: &mut Tx<'_>) -> Result<Option<Timestamp>> {
+    let micros: Option<i64> = with_tx!(tx, NOW, |connection, sql| sqlx::query_scalar(sql).fetch_one(connection).await)?;
+    Ok(micros.map(Timestamp::from_micros))
+}
 
 /// Asks a few times and lets `clock` follow the answer that came soonest.
 pub(super) async fn follow(connection: &mut PgConnection, clock: &Clock) -> Result<Followed> {

@@ -13,14 +13,47 @@ const BLOBS_AMONG: Sql = Sql::each(
     "SELECT blob FROM document WHERE blob IN (SELECT json_array_elements_text(CAST($1 AS json)))",
 );
 
-pub const ALL: &[(&str, Sql)] =
-    &[("document::INSERT", INSERT), ("document::OF_PROTOCOL", OF_PROTOCOL), ("document::BLOBS_AMONG", BLOBS_AMONG)];
+const PAGE: Sql = Sql::same(
+    "SELECT blob, MIN(sha256) AS sha256, MIN(bytes) AS bytes, COUNT(*) AS documents FROM document WHERE blob > $1 \
+     GROUP BY blob ORDER BY blob LIMIT $2",
+);
+const BLOBS: Sql = Sql::same("SELECT COUNT(DISTINCT blob) FROM document");
+
+pub const ALL: &[(&str, Sql)] = &[
+    ("document::PAGE", PAGE),
+    ("document::BLOBS", BLOBS),
+    ("document::INSERT", INSERT),
+    ("document::OF_PROTOCOL", OF_PROTOCOL),
+    ("document::BLOBS_AMONG", BLOBS_AMONG),
+];
 
 /// Those of the blobs that are documents.
 pub async fn blobs_among(tx: &mut Tx<'_>, blobs: &[String]) -> Result<HashSet<String>> {
     let list = serde_json::Value::from(blobs).to_string();
     let rows: Vec<(String,)> = with_tx!(tx, BLOBS_AMONG, |connection, sql| sqlx::query_as(sql).bind(&list).fetch_all(connection).await)?;
     Ok(rows.into_iter().map(|(blob,)| blob).collect())
+}
+
+/// A blob that documents are.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct Blob {
+    pub blob: String,
+    pub sha256: String,
+    pub bytes: i64,
+    /// How many documents are this blob.
+    pub documents: i64,
+}
+
+/// At most `limit` blobs of documents, after the blob `after`.
+pub async fn page(tx: &mut Tx<'_>, after: &str, limit: usize) -> Result<Vec<Blob>> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    Ok(with_tx!(tx, PAGE, |connection, sql| sqlx::query_as(sql).bind(after).bind(limit).fetch_all(connection).await)?)
+}
+
+/// How many blobs documents are.
+pub async fn count_blobs(tx: &mut Tx<'_>) -> Result<u64> {
+    let blobs: i64 = with_tx!(tx, BLOBS, |connection, sql| sqlx::query_scalar(sql).fetch_one(connection).await)?;
+    Ok(u64::try_from(blobs).unwrap_or(0))
 }
 
 pub async fn insert(tx: &mut Tx<'_>, protocol: ProtocolId, document: &Document) -> Result<()> {

@@ -98,6 +98,48 @@ async fn bring_up_to_date<C: Migrate>(connection: &mut C, migrator: &Migrator, a
     Ok(())
 }
 
+/// How a database's schema compares with this program's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Schema {
+    /// How many of this program's migrations it has.
+    pub applied: usize,
+    /// Those that it lacks: version and name.
+    pub pending: Vec<(i64, &'static str)>,
+    /// Versions that this program does not know.
+    pub unknown: Vec<i64>,
+    /// Versions that were something else when they were applied.
+    pub altered: Vec<i64>,
+}
+
+pub(super) async fn compare_sqlite(connection: &mut SqliteConnection) -> Result<Schema> {
+    compare(connection, SQLITE).await
+}
+
+pub(super) async fn compare_postgres(connection: &mut PgConnection) -> Result<Schema> {
+    compare(connection, POSTGRES).await
+}
+
+async fn compare<C: Migrate>(connection: &mut C, texts: Texts) -> Result<Schema> {
+    let applied = match connection.list_applied_migrations(TABLE).await {
+        Ok(applied) => applied,
+        Err(error) if is_missing_table(&error) => Vec::new(),
+        Err(error) => return Err(explain(error)),
+    };
+    let ours = migrator(texts);
+    let mut schema = Schema {
+        unknown: applied.iter().map(|one| one.version).filter(|version| !ours.version_exists(*version)).collect(),
+        ..Schema::default()
+    };
+    for (migration, &(version, name, _)) in ours.iter().zip(texts) {
+        match applied.iter().find(|applied| applied.version == version) {
+            Some(applied) if applied.checksum == migration.checksum => schema.applied += 1,
+            Some(_) => schema.altered.push(version),
+            None => schema.pending.push((version, name)),
+        }
+    }
+    Ok(schema)
+}
+
 fn explain(error: MigrateError) -> Error {
     match error {
         MigrateError::Execute(error) => Error::Sql(error),

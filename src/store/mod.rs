@@ -9,6 +9,7 @@ pub mod db;
 pub mod error;
 pub mod faults;
 pub mod lock;
+pub mod look;
 mod measure;
 mod migrate;
 mod postgres;

@@ -1,7 +1,7 @@
 //! Every query of the crate by name, so that one test can prepare them all on both databases.
 
 use super::{
-    Sql, attempt, audit, callback, caller, checkpoint, database_time, dead_letter, document, event, idempotency, inbox, legacy_call,
+    Sql, attempt, audit, callback, caller, checkpoint, database_time, dead_letter, document, event, idempotency, inbox, legacy_call, look,
     migrate, outbox, owed_answer, protocol, protocol_number, retention, sessions, setting, step_cache, task, task_follower, wakeups,
 };
 
@@ -19,6 +19,7 @@ const FILES: &[&[(&str, Sql)]] = &[
     idempotency::ALL,
     inbox::ALL,
     legacy_call::ALL,
+    look::ALL,
     migrate::ALL,
     outbox::ALL,
     owed_answer::ALL,

@@ -20,6 +20,7 @@ mod caller_documented;
 mod caller_java;
 mod caller_state_machine;
 mod cli_configuration;
+mod cli_doctor;
 mod cli_replay;
 mod config_load;
 mod config_reference;

@@ -10,9 +10,11 @@
 
 mod carrier;
 mod link;
+mod look;
 mod pull;
 mod receipt;
 mod setup;
 
 pub use carrier::JetStream;
+pub use look::{Looked, look};
 pub use setup::{Error, Names};

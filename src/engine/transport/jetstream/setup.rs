@@ -101,7 +101,7 @@ fn new_stream(names: &Names) -> stream::Config {
 }
 
 /// What cannot be mended by an update.
-fn unfit(there: &stream::Config) -> Option<String> {
+pub(super) fn unfit(there: &stream::Config) -> Option<String> {
     if there.retention != RetentionPolicy::WorkQueue {
         Some(format!("its retention is {:?}, not WorkQueue", there.retention))
     } else if there.mirror.is_some() || there.sources.as_ref().is_some_and(|sources| !sources.is_empty()) {
@@ -113,7 +113,7 @@ fn unfit(there: &stream::Config) -> Option<String> {
     }
 }
 
-fn wanted_stream(there: stream::Config, names: &Names) -> stream::Config {
+pub(super) fn wanted_stream(there: stream::Config, names: &Names) -> stream::Config {
     stream::Config {
         subjects: vec![names.subject.clone()],
         discard: DiscardPolicy::Old,
@@ -162,7 +162,7 @@ async fn ensure_consumer(stream: &stream::Stream, names: &Names) -> Result<PullC
     Ok(made)
 }
 
-fn wanted_consumer(there: pull::Config, names: &Names) -> pull::Config {
+pub(super) fn wanted_consumer(there: pull::Config, names: &Names) -> pull::Config {
     pull::Config {
         durable_name: Some(names.consumer.clone()),
         ack_policy: AckPolicy::Explicit,
