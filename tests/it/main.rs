@@ -19,6 +19,7 @@ mod bridge_stage;
 mod caller_documented;
 mod caller_java;
 mod caller_state_machine;
+mod cli_backup;
 mod cli_configuration;
 mod cli_doctor;
 mod cli_replay;

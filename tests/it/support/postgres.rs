@@ -174,8 +174,8 @@ fn watch(runner: u32, cluster: &Cluster, folder: &Path) {
         .expect("setsid and sh are there");
 }
 
-/// The newest PostgreSQL installed.
-fn installed() -> PathBuf {
+/// Where the programs of the newest PostgreSQL are.
+pub fn installed() -> PathBuf {
     let version = |path: &PathBuf| path.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok());
     let folders = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten().map(|entry| entry.path());
     let newest = folders.filter(|path| path.join("bin/initdb").exists()).max_by_key(version);
