@@ -62,7 +62,7 @@ on_both_databases! {
         assert_eq!(check(&report, "documents")["verdict"], "skipped");
         assert_eq!(files(database.data_dir.path()), [] as [PathBuf; 0]);
 
-        let process = Process::serve(&database, &[]).await;
+        let mut process = Process::serve(&database, &[]).await;
         generated(&process, "council-2026-11").await;
         let before = files(&database.data_dir.path().join("data"));
         let (code, report) = doctor(&database, &["--documents"], &[]);
@@ -74,6 +74,14 @@ on_both_databases! {
             "unreferenced": {"count": 0, "blobs": []} }));
         assert_eq!(files(&database.data_dir.path().join("data")), before);
         assert!(check(&report, "schema")["found"].as_str().is_some_and(|found| found.starts_with("all ")), "{report}");
+
+        // The same with nobody there: not even a log of SQLite's is left behind.
+        process.interrupt();
+        process.ended(LIMIT).await;
+        let before = files(database.data_dir.path());
+        let (code, report) = doctor(&database, &["--documents"], &[]);
+        assert_eq!((code, &report["documents"]["whole"]), (Some(0), &2.into()), "{report}");
+        assert_eq!(files(database.data_dir.path()), before);
     }
 }
 

@@ -95,7 +95,7 @@ fn all_problems_are_told_at_once_with_their_origin() {
          [http]\nlisten = 'nowhere'\nbody_limit = 'huge'\npublic_url = 'ftp://x'\ntrusted_proxies = ['10.0.0.0/33']\n\
          [legacy]\nsunset = '2027-09-30'\nquiet_period = '0s'\nproxy_timeout = '0s'\nresponse = '{a: .b'\n\
          brownouts = [{ from = 2027-03-01T10:00:00Z, to = 2027-03-01T09:00:00Z }]\n[agenda]\nsource = 'https://agenda.example.org/42'\ntimezone = 'Mars/Olympus'\n\
-         [telemetry]\nformat = 'xml'\n",
+         [telemetry]\nformat = 'xml'\notlp_endpoint = 'http://user:hunter2@otel:4318'\n",
     );
     let mut sources = file.sources();
     sources.environment = environment(&[("PROTOCOL_BRIDGE__AGENDA__MAX_PER_HOST", "many")]).environment;

@@ -79,7 +79,17 @@ pub(super) async fn check(config: &Config) -> (Finding, Option<Looked>) {
         Err(finding) => return (Finding::skipped(format!("the database does not answer: {}", finding.found)), None),
     };
     let looked = look_at_all(&mut look, &documents).await;
+    let is_overtaken = look.is_overtaken();
     look.close().await;
+    if is_overtaken {
+        return (
+            Finding::failed(
+                "a service has started meanwhile, so what was read may be old",
+                "Run it again: it works beside a server that is there from the beginning.",
+            ),
+            None,
+        );
+    }
     match looked {
         Ok(looked) => (judge(&looked), Some(looked)),
         Err(Error::Database(error)) if lacks_table(&error) => (Finding::skipped("the database has no documents yet"), None),
