@@ -3,9 +3,9 @@
 pub mod agenda_server;
 pub mod agendas;
 pub mod breaking_proxy;
+pub mod collector;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod dashboards;
-pub mod collector;
 pub mod databases;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod nats;
