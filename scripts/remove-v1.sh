@@ -32,12 +32,17 @@ case "${1:-}" in
 esac
 
 copy=$(mktemp -d)
-trap 'rm -rf "$copy"' EXIT
+built=${CARGO_TARGET_DIR:-$root/target}
+# A folder of its own, so that the program at hand stays the one with v1; the built dependencies of the sources serve here too.
+export CARGO_TARGET_DIR="$built/without-v1"
+trap 'rm -rf "$copy" "$CARGO_TARGET_DIR"' EXIT
+mkdir -p "$CARGO_TARGET_DIR/debug"
+for part in .fingerprint build deps; do
+    [ ! -d "$built/debug/$part" ] || cp -al "$built/debug/$part" "$CARGO_TARGET_DIR/debug/"
+done
 git -C "$root" ls-files -z --cached --others --exclude-standard | (cd "$root" && tar --null --files-from=- --create --file=-) | tar --extract --file=- --directory="$copy"
 cd "$copy"
 remove
-# The built dependencies of the sources serve here too.
-export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}"
 cargo check --tests
 INSTA_UPDATE=always cargo nextest run --test it -E 'test(http_openapi::it_changes_only_on_purpose)'
 cargo nextest run --no-fail-fast --test it -E 'test(/^(floors|http_|config_|metrics_reference|store_(queries|schema|migrations)|engine_(submit|hub|ending))/)'

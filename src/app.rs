@@ -25,7 +25,7 @@ use crate::{
         shutdown::Shutdown,
         tls,
     },
-    callers::{Callers, Ledger},
+    callers::{Callers, Ledger, RateLimit},
     domain::task::Kind,
     engine::{
         Demo, Engine, Parts, TaskExecutor,
@@ -157,6 +157,7 @@ impl App {
             generator: generator.clone(),
             bridge, // goes with v1
             callers,
+            rate_limit: RateLimit::new(config.auth.rate_limit),
             ledger: ledger.clone(),
             database: LastAnswer::now(&clock),
             db: db.clone(),

@@ -9,7 +9,7 @@ use crate::{
         entropy::Entropy,
         shutdown::Shutdown,
     },
-    callers::{Callers, Identity, Ledger},
+    callers::{Callers, Identity, Ledger, RateLimit},
     domain::{audit::Author, ids::RequestId},
     engine::{Engine, Overload},
     generator::Generator,
@@ -30,6 +30,7 @@ pub struct Api {
     pub generator: Generator,
     pub bridge: Bridge, // goes with v1
     pub callers: Callers,
+    pub rate_limit: RateLimit,
     pub ledger: Ledger,
     pub db: Db,
     pub clock: Clock,

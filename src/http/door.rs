@@ -1,6 +1,7 @@
 //! Bodies at the door: media type, size, time, encoding and JSON are checked before anything else looks at the input.
 
 use super::{Api, Problem, RequestProblem, json_scan};
+use crate::base::clock::Clock;
 use axum::{
     body::Body,
     extract::{FromRequest, Request},
@@ -81,15 +82,18 @@ fn media_type_is_json(headers: &HeaderMap) -> Result<(), Problem> {
 
 /// Reads a body within the limits of size and time. A client that sends too much is heard out for a while, up to [`HEARD_OUT_BYTES`]: most clients read no
 /// answer while they send, and closing on them would turn the 413 into a broken connection.
-async fn read(api: &Api, mut body: Body) -> Result<Bytes, Problem> {
-    let limit = api.config.http.body_limit.as_u64();
+async fn read(api: &Api, body: Body) -> Result<Bytes, Problem> {
+    read_within(&api.clock, api.config.http.body_limit.as_u64(), body).await
+}
+
+async fn read_within(clock: &Clock, limit: u64, mut body: Body) -> Result<Bytes, Problem> {
     let mut collected = BytesMut::new();
     let mut received: u64 = 0;
-    let deadline = api.clock.monotonic() + BODY_PATIENCE;
+    let deadline = clock.monotonic() + BODY_PATIENCE;
     loop {
         let frame = tokio::select! {
             frame = body.frame() => frame,
-            () = api.clock.sleep_until(deadline) => return Err(too_late()),
+            () = clock.sleep_until(deadline) => return Err(too_late()),
         };
         let data = match frame {
             None => break,
@@ -118,4 +122,29 @@ fn too_large(limit: u64) -> Problem {
 
 fn too_late() -> Problem {
     Problem::request(RequestProblem::RequestTimeout, format!("The body did not arrive within {} s.", BODY_PATIENCE.as_secs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{domain::time::Timestamp, http::ProblemType};
+    use futures::stream;
+    use std::convert::Infallible;
+    use tokio::sync::mpsc;
+
+    #[tokio::test]
+    async fn a_body_that_trickles_is_given_up() {
+        let (clock, (arrive, arriving)) = (Clock::manual(Timestamp::default()), mpsc::channel::<Result<Bytes, Infallible>>(1));
+        let body = Body::from_stream(stream::unfold(arriving, |mut arriving| async { arriving.recv().await.map(|part| (part, arriving)) }));
+        let mut reading = Box::pin(read_within(&clock, 1024, body));
+        for _ in 0..3 {
+            arrive.send(Ok(Bytes::from_static(b" "))).await.unwrap();
+            assert!(futures::poll!(&mut reading).is_pending());
+            clock.advance(Duration::from_millis(9_999));
+        }
+        assert!(futures::poll!(&mut reading).is_pending(), "each part came soon, and the whole is not late yet");
+        clock.advance(Duration::from_secs(1));
+        let problem = reading.await.unwrap_err();
+        assert_eq!(problem.kind(), ProblemType::Request(RequestProblem::RequestTimeout));
+    }
 }

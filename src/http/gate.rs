@@ -1,5 +1,5 @@
-//! The gate before every handler: limits of the request's head, one Host, Host and Origin where nobody has to prove anything, the sender's name, and the role
-//! for the route. Whoever passes it on the task API is noted in the ledger.
+//! The gate before every handler: limits of the request's head, one Host, Host and Origin where nobody has to prove anything, the sender's name, the role for
+//! the route, and how often it was used. Whoever passes it on the task API is noted in the ledger.
 
 use super::routes::merge_by_agenda; // goes with v1
 use super::{Api, Problem, RequestProblem, access, late_head::LateHead, server::Peer};
@@ -28,8 +28,11 @@ pub async fn gate(State(api): State<Api>, mut request: Request, next: Next) -> R
     let identity = identify(&api, &request);
     tracing::Span::current().record("caller", identity.caller.name.as_str());
     spans::note("caller", identity.caller.name.clone());
-    let verdict =
-        in_time(&request).and_then(|()| limits(&request)).and_then(|()| hosts(&api, &request)).and_then(|()| roles(&identity, &request));
+    let verdict = in_time(&request)
+        .and_then(|()| limits(&request))
+        .and_then(|()| hosts(&api, &request))
+        .and_then(|()| roles(&identity, &request))
+        .and_then(|()| rate(&api, &identity, &request));
     // goes with v1: begin
     let verdict = match request.extensions().get::<crate::domain::trace::TraceContext>() {
         // Boxed, so that a held call does not keep room for it.
@@ -153,6 +156,17 @@ fn roles(identity: &Identity, request: &Request) -> Result<(), Problem> {
         KeyShown::Good => Problem::request(RequestProblem::Forbidden, "The key is good, but its caller lacks the role for this call."),
         KeyShown::None => unauthorized("This call needs a key."),
         KeyShown::Wrong => unauthorized("The key is not known."),
+    })
+}
+
+/// Only of those who may use it at all: what is refused above costs nothing, and neither health nor v1 is ever limited.
+fn rate(api: &Api, identity: &Identity, request: &Request) -> Result<(), Problem> {
+    if !route_of(request).is_some_and(|route| route.access.is_task_api()) {
+        return Ok(());
+    }
+    api.rate_limit.grant(identity, api.clock.monotonic()).map_err(|wait| {
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        Problem::request(RequestProblem::TooManyRequests, format!("There may be one more in {seconds} s.")).retry_after(seconds)
     })
 }
 

@@ -9,6 +9,7 @@ pub mod disposition;
 pub mod door;
 pub mod fields;
 pub mod gate;
+pub mod heartbeat;
 pub mod idempotency;
 pub mod json_scan;
 pub mod late_head;

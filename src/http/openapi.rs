@@ -4,7 +4,7 @@ use super::{
     access::{self, Access},
     openapi_problems, router,
 };
-use crate::domain::event::EventType;
+use crate::domain::{audit::Action, event::EventType, failure::FailureCode};
 use axum::http::Method;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
@@ -92,16 +92,55 @@ fn complete() -> Value {
     document
 }
 
-/// What the annotations cannot say: unknown fields are refused, and an empty query parameter counts as left out.
+/// A time with an offset; RFC 3339 allows more than is taken here, such as a leap second.
+const TIME: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$";
+/// What can be stored.
+const NO_NUL: &str = "^[^\\u0000]*$";
+
+/// What the annotations cannot say: unknown fields are refused, an empty query parameter counts as left out, and what is the same in many places.
 fn sharpen(document: &mut Value) {
-    for name in ["TaskRequest", "GenericTaskRequest", "ReplayRequest"] {
-        document["components"]["schemas"][name]["additionalProperties"] = false.into();
+    let schemas = &mut document["components"]["schemas"];
+    for name in ["TaskRequest", "GenericTaskRequest", "ReplayRequest", "ReplayManyRequest"] {
+        schemas[name]["additionalProperties"] = false.into();
     }
+    let replay = &mut schemas["ReplayManyRequest"];
+    replay["properties"]["reason"]["pattern"] = one_of(FailureCode::ALL.map(|code| code.entry().code), "").into();
+    // A filter, or all.
+    let there = |name: &str, schema: Value| json!({ "required": [name], "properties": { name: schema } });
+    let mut ways = ["reason", "agendaId", "from", "to"].map(|name| there(name, json!({ "type": "string" }))).to_vec();
+    ways.push(there("all", json!({ "const": true })));
+    replay["anyOf"] = ways.into();
+    times(document);
     let parameters = operations(document).filter_map(|operation| operation.get_mut("parameters").and_then(Value::as_array_mut)).flatten();
     for parameter in parameters.filter(|parameter| parameter["in"] == "query" && parameter["required"] == false) {
-        let schema = parameter["schema"].take();
+        let mut schema = parameter["schema"].take();
         let is_time = schema["format"] == "date-time";
+        match parameter["name"].as_str() {
+            Some("reason") => schema["pattern"] = one_of(FailureCode::ALL.map(|code| code.entry().code), "?").into(),
+            Some("action") => schema["pattern"] = one_of(Action::ALL.map(Action::as_str), "?").into(),
+            Some("actor" | "caller" | "object") => schema["pattern"] = NO_NUL.into(),
+            _ => {}
+        }
         parameter["schema"] = if is_time { json!({ "anyOf": [schema, { "type": "string", "maxLength": 0 }] }) } else { schema };
+    }
+}
+
+/// One of these words; `often` is `?` where an empty text is taken, too.
+fn one_of<const N: usize>(words: [&str; N], often: &str) -> String {
+    format!("^({}){often}$", words.join("|").replace('.', "[.]"))
+}
+
+/// Says of every time how it is written.
+fn times(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            if fields.get("format").is_some_and(|format| format == "date-time") {
+                fields.insert("pattern".to_owned(), TIME.into());
+            }
+            fields.values_mut().for_each(times);
+        }
+        Value::Array(items) => items.iter_mut().for_each(times),
+        _ => {}
     }
 }
 

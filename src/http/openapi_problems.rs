@@ -64,6 +64,9 @@ fn problems(method: &Method, path: &str) -> Vec<ProblemType> {
     if access::find(method, path).is_some_and(|route| route.access != Access::Open) {
         kinds.extend([R::Unauthorized, R::Unavailable]);
     }
+    if access::find(method, path).is_some_and(|route| route.access.is_task_api()) {
+        kinds.push(R::TooManyRequests);
+    }
     if *method == Method::POST {
         kinds.extend([R::InvalidRequest, R::RequestTimeout, R::PayloadTooLarge]);
     }

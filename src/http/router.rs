@@ -73,7 +73,10 @@ pub fn router(api: Api) -> Router {
         .with_state(api)
 }
 
-async fn no_such_route(State(api): State<Api>, request: Request) -> Problem {
+async fn no_such_route(
+    State(api): State<Api>, // goes with v1
+    request: Request,       // goes with v1
+) -> Problem {
     // goes with v1: begin
     if request.uri().path().starts_with(legacy_headers::PREFIX) {
         return merge_by_agenda::not_an_agenda_id(&api, &request.into_parts().0).await;

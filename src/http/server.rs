@@ -30,6 +30,9 @@ use tower::Service as _;
 pub struct Peer(pub SocketAddr);
 
 const HEAD_PATIENCE: Duration = Duration::from_secs(75);
+/// Common balancers keep an idle connection for this long and must be the first to close it: a request sent on a connection that we are just closing is lost.
+const BALANCERS_PATIENCE: Duration = Duration::from_mins(1);
+const _: () = assert!(HEAD_PATIENCE.as_secs() >= BALANCERS_PATIENCE.as_secs() + 10);
 const KEEPALIVE_AFTER: Duration = Duration::from_mins(1);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
 const KEEPALIVE_PROBES: u32 = 4;

@@ -168,3 +168,52 @@ async fn a_head_that_does_not_arrive_is_answered_408() {
     assert!(!send(b"GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n").await.contains("408"), "an idle connection is closed in silence");
     shutdown.force();
 }
+
+/// What hyper does not read to its end it answers by itself, without a body; everything up to 128 KiB of head and 64 KiB of target gets a problem.
+#[tokio::test(flavor = "multi_thread")]
+async fn heads_beyond_reading_are_answered_bare_and_the_service_goes_on() {
+    let service = Service::start(TestDatabase::sqlite().await).await;
+    for (target, field, expected) in [(60_000, 0, "414"), (70_000, 0, "414"), (1, 40_000, "431")] {
+        let request = format!(
+            "GET /{} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Large: {}\r\n\r\n",
+            "x".repeat(target),
+            "x".repeat(field)
+        );
+        let (line, body) = raw(&service, request.as_bytes()).await;
+        assert!(line.contains(expected), "{target} {field}: {line}");
+        let is_read = target < 65_534;
+        assert_eq!(body.contains("/problems/"), is_read, "{target} {field}: {line} {body}");
+    }
+    let many = "X-Many: 1\r\n".repeat(300);
+    let (line, body) = raw(&service, format!("GET /livez HTTP/1.1\r\nHost: localhost\r\n{many}\r\n").as_bytes()).await;
+    assert!(line.contains("431") && body.is_empty(), "{line} {body}");
+    // The connection is closed on a client that still sends, so the answer may be lost on the way.
+    let mut stream = TcpStream::connect(service.address).await.unwrap();
+    let _ = stream.write_all(format!("GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Large: {}", "x".repeat(1024 * 1024)).as_bytes()).await;
+    let mut answer = Vec::new();
+    let _ = crate::support::within(std::time::Duration::from_secs(10), "the end", stream.read_to_end(&mut answer)).await;
+    assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 431 "), "{}", String::from_utf8_lossy(&answer));
+    assert_eq!(service.get("/livez").send().await.unwrap().status(), 200);
+}
+
+/// A balancer's connection that was idle for longer than its own patience of a minute is still good.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "waits for more than a minute: cargo nextest run --run-ignored only -E 'test(idle_connection)'"]
+async fn an_idle_connection_is_still_good_after_a_minute() {
+    let service = Service::start(TestDatabase::sqlite().await).await;
+    let mut stream = TcpStream::connect(service.address).await.unwrap();
+    for round in 0..2 {
+        stream.write_all(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+        let mut answer = Vec::new();
+        while !answer.windows(4).any(|end| end == b"\r\n\r\n") {
+            let mut part = [0; 1024];
+            let read = stream.read(&mut part).await.unwrap();
+            assert!(read > 0, "round {round}: closed");
+            answer.extend_from_slice(&part[..read]);
+        }
+        assert!(answer.starts_with(b"HTTP/1.1 200 "), "round {round}: {}", String::from_utf8_lossy(&answer));
+        if round == 0 {
+            tokio::time::sleep(std::time::Duration::from_secs(65)).await;
+        }
+    }
+}

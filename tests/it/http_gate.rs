@@ -52,6 +52,36 @@ on_both_databases! {
         }
     }
 
+    async fn who_asks_too_often_is_told_when_to_come_back(database: TestDatabase) {
+        let callers = vec![caller("one", &[Role::Read]), caller("two", &[Role::Read])];
+        let service = Service::with(database, &[("AUTH__RATE_LIMIT", "3/1h"), ("AUTH__ANONYMOUS_ROLES", r#"["legacy"]"#)], |config| config.callers = callers).await;
+        let ask = async |key: Option<&str>| {
+            let request = key.into_iter().fold(service.get("/task?agendaId=1"), reqwest::RequestBuilder::bearer_auth);
+            request.send().await.unwrap()
+        };
+        for key in [Some("key-of-one"), Some("key-of-two"), None] {
+            for _ in 0..3 {
+                assert_eq!(ask(key).await.status(), 200, "{key:?}");
+            }
+            let refused = ask(key).await;
+            assert_eq!(refused.status(), 429, "{key:?}");
+            let after: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+            assert!((1100..=1200).contains(&after), "a third of an hour: {after}");
+            let problem: serde_json::Value = refused.json().await.unwrap();
+            assert_eq!(problem["type"], "/problems/too-many-requests", "{problem}");
+        }
+        assert_eq!(ask(Some("wrong")).await.status(), 401, "proof comes first");
+        for path in ["/livez", "/openapi.json", "/problems"] {
+            assert_eq!(service.get(path).send().await.unwrap().status(), 200, "{path} is never limited");
+        }
+        // goes with v1: begin
+        for _ in 0..5 {
+            let (status, answer) = service.json(service.merge("unknown")).await;
+            assert_eq!((status, &answer["type"]), (404, &"/problems/agenda-not-found".into()), "v1 is never limited");
+        }
+        // goes with v1: end
+    }
+
     async fn a_request_names_one_host(database: TestDatabase) {
         let closed = Service::with(database, &[], |config| config.callers = vec![caller("one", &[Role::Read])]).await;
         let open = Service::start(TestDatabase::sqlite().await).await;

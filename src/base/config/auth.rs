@@ -1,9 +1,9 @@
 //! `[auth]` and `[[callers]]`: who may call, and what proves who they are.
 
-use super::Problem;
+use super::{Problem, duration, text};
 use crate::domain::time::Timestamp;
-use serde::Deserialize;
-use std::{collections::HashSet, net::IpAddr};
+use serde::{Deserialize, Deserializer};
+use std::{collections::HashSet, net::IpAddr, time::Duration};
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -13,6 +13,29 @@ pub struct Auth {
     /// What a call may do whose name nothing proves, once there are callers.
     #[serde(default)]
     pub anonymous_roles: Vec<Role>,
+    /// How often one caller may use the task API; unlimited if not set.
+    #[serde(default, deserialize_with = "rate")]
+    pub rate_limit: Option<Rate>,
+}
+
+/// So many requests in such a time; as many may come at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    pub requests: u32,
+    pub per: Duration,
+}
+
+impl Rate {
+    fn parse(text: &str) -> Option<Self> {
+        let (requests, per) = text.split_once('/')?;
+        let rate = Self { requests: requests.trim().parse().ok()?, per: duration::parse(per.trim())? };
+        // Finer than nanoseconds is no rate any more.
+        (rate.requests > 0 && rate.per.checked_div(rate.requests).is_some_and(|each| !each.is_zero())).then_some(rate)
+    }
+}
+
+fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Rate>, D::Error> {
+    text::deserialize(deserializer, "requests in a time, written like 600/1m or 20/1s", Rate::parse).map(Some)
 }
 
 /// A caller that is known by name.
@@ -116,5 +139,20 @@ pub(super) fn validate_network(key: &str, text: &str, problems: &mut Vec<Problem
     });
     if !valid {
         problems.push(Problem::new(key, format!("{text:?} is neither an address nor a network; write it like 10.0.0.7 or 10.0.0.0/8")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_as_people_write_them() {
+        for (text, requests, seconds) in [("600/1m", 600, 60), ("20 / 1s", 20, 1), ("1/1h", 1, 3600)] {
+            assert_eq!(Rate::parse(text), Some(Rate { requests, per: Duration::from_secs(seconds) }), "{text}");
+        }
+        for text in ["", "600", "0/1m", "-1/1m", "10/0s", "10/m", "4000000000/1s", "off"] {
+            assert_eq!(Rate::parse(text), None, "{text:?}");
+        }
     }
 }

@@ -25,7 +25,7 @@ mod text;
 mod tree;
 
 pub use agenda::AgendaConfig;
-pub use auth::{Auth, CallerConfig, Role, check_name};
+pub use auth::{Auth, CallerConfig, Rate, Role, check_name};
 pub use database::{Database, Migrate};
 pub use documents::{Documents, Generator};
 pub use engine::{Engine, Toggle};

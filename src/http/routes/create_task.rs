@@ -29,7 +29,7 @@ pub struct GenericTaskRequest {
     #[schema(value_type = Object)]
     pub payload: Value,
     /// Not before this time; with an offset.
-    #[schema(value_type = Option<String>, format = DateTime, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub run_at: Option<Timestamp>,
     /// As the Idempotency-Key header.
     #[schema(max_length = 255, pattern = "^ *[!-~][ -~]*$")]

@@ -25,7 +25,7 @@ pub struct TaskRequest {
     #[schema(value_type = String, pattern = "^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$")]
     pub agenda_id: AgendaId,
     /// Not before this time; with an offset. At once if it has passed or is left out.
-    #[schema(value_type = Option<String>, format = DateTime, pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$")]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub run_at: Option<Timestamp>,
     /// Told when the task has ended.
     #[schema(

@@ -6,6 +6,7 @@ use crate::{
     engine::{WaitFor, Waited},
     http::{
         Api, Problem,
+        heartbeat::beating,
         parameters::PathParameter,
         shapes::{ProblemDetails, TaskStatus},
         sight,
@@ -15,10 +16,7 @@ use axum::{
     Extension,
     extract::State,
     http::{HeaderName, HeaderValue, header::CACHE_CONTROL},
-    response::{
-        IntoResponse as _, Response, Sse,
-        sse::{Event, KeepAlive},
-    },
+    response::{IntoResponse as _, Response, Sse, sse::Event},
 };
 use futures::stream;
 use std::{convert::Infallible, time::Duration};
@@ -26,8 +24,6 @@ use utoipa::ToSchema;
 
 /// How soon progress within a phase is told.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
-/// How often a comment keeps the connection awake.
-const HEARTBEAT: Duration = Duration::from_secs(15);
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// One event of the stream.
@@ -69,8 +65,9 @@ pub async fn task_events(
     PathParameter(id): PathParameter<TaskId>,
 ) -> Result<Response, Problem> {
     let task = sight::task(&api, &identity, id).await?;
-    let events = stream::unfold(Next::First(task), move |next| tell(api.clone(), next));
-    let mut response = Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response();
+    let telling = api.clone();
+    let events = stream::unfold(Next::First(task), move |next| tell(telling.clone(), next));
+    let mut response = Sse::new(beating(api.clock.clone(), events)).into_response();
     // Proxies that buffer would hold events back.
     response.headers_mut().insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
