@@ -5,7 +5,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 
 remove() {
     rm -r src/bridge
-    rm src/http/routes/merge_by_agenda.rs src/http/legacy_headers.rs
+    rm src/http/routes/merge_by_agenda.rs src/http/legacy_headers.rs src/cli/try_response.rs
     rm -r tests/it/bridge_*.rs tests/it/caller_*.rs tests/it/{dashboard_proof,process_gauges}.rs tests/it/support/{breaking_proxy,state_machine}.rs tests/java docs/java examples/agenda_state_machine
     sed -i -e '/^mod bridge_/d' -e '/^mod caller_/d' tests/it/main.rs
     sed -i -e '/^pub mod breaking_proxy/d' -e '/^pub mod state_machine/d' tests/it/support/mod.rs

@@ -18,3 +18,9 @@ pub fn raise_open_files() -> Option<u64> {
 pub fn open_files() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
+
+/// Bounds the memory that this process may ask for from now on; beyond it is ended.
+pub fn bound_memory(bytes: u64) {
+    // A refusal leaves it unbounded, as it was.
+    let _ = setrlimit(Resource::As, Rlimit { current: Some(bytes), maximum: Some(bytes) });
+}

@@ -36,6 +36,9 @@ pub(super) enum Command {
     CheckConfig,
     /// Look at everything the service needs, and say what is wrong and what to do; changes nothing, whether or not a server runs.
     Doctor(Doctor),
+    /// Try legacy.response, read from standard input; how the other commands try it first.
+    #[command(hide = true, name = super::try_response::NAME)] // goes with v1
+    TryResponse, // goes with v1
     /// Put failed tasks back into the queue; works on the database, whether or not a server runs.
     Replay(Replay),
     /// Callers' keys.

@@ -13,7 +13,7 @@ pub(super) fn run(settings: &Settings) -> Exit {
                 note(&format!("warning: {warning}"));
             }
             // goes with v1: begin
-            if let Err(error) = try_response(&loaded.config) {
+            if let Err(error) = super::try_response::outside(&loaded.config) {
                 note(&format!("The configuration cannot be used:\n  {error}"));
                 return Exit::Usage;
             }
@@ -24,11 +24,3 @@ pub(super) fn run(settings: &Settings) -> Exit {
         Err(exit) => exit,
     }
 }
-
-// goes with v1: begin
-pub(super) fn try_response(config: &crate::base::config::Config) -> Result<(), String> {
-    use crate::{app, base::chain::chain, base::clock::Clock};
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| chain(&error))?;
-    runtime.block_on(app::present(config, &Clock::system())).map(drop).map_err(|error| chain(&error))
-}
-// goes with v1: end

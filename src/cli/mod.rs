@@ -14,6 +14,7 @@ mod output;
 mod progress;
 mod replay;
 mod serve;
+mod try_response; // goes with v1
 
 use arguments::{Arguments, Command, Keys};
 use clap::Parser as _;
@@ -31,6 +32,7 @@ pub fn run() -> ExitCode {
         Some(Command::CheckConfig) => check_config::run(&arguments.settings),
         Some(Command::Doctor(doctor)) => doctor::run(&arguments.settings, doctor),
         Some(Command::Replay(replay)) => replay::run(&arguments.settings, replay),
+        Some(Command::TryResponse) => try_response::run(), // goes with v1
         Some(Command::Keys(Keys::New(key))) => keys::new(key),
     };
     exit.into()

@@ -30,6 +30,13 @@ pub(super) fn run(settings: &Settings) -> Exit {
             "the open-files limit holds fewer calls than legacy.max_waiters allows; raise it (ulimit -n, LimitNOFILE=)"
         );
     }
+    // goes with v1: begin
+    if let Err(error) = super::try_response::outside(&loaded.config) {
+        tracing::error!(error, "cannot start");
+        note(&format!("protocol-bridge cannot start: {error}"));
+        return Exit::Failed;
+    }
+    // goes with v1: end
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {

@@ -48,6 +48,8 @@ fn a_wrong_program_is_told_before_the_start() {
         ("{a: .number,\n b: nonsense}", "line 2, column 5: there is no filter nonsense"),
         (".number.x", "legacy.response fails on a sample protocol"),
         (".documents[]", "legacy.response fails on a sample protocol: it gives more than one value"),
+        ("def f: 1 + f; f", "legacy.response fails on a sample protocol: it brings its process down"),
+        ("[limit(1e9; repeat(\"x\" * 100000000))]", "legacy.response fails on a sample protocol: it"),
         ("def f: f; f", "legacy.response fails on a sample protocol: it took over 2 s"),
     ] {
         let environment = [("PROTOCOL_BRIDGE__LEGACY__RESPONSE", program), ("PROTOCOL_BRIDGE__HTTP__LISTEN", "127.0.0.1:0")];

@@ -17,7 +17,6 @@ use crate::{
     cli::{
         Exit,
         arguments::{Doctor, Settings},
-        check_config,
         output::note,
     },
 };
@@ -58,7 +57,7 @@ pub(in crate::cli) fn run(settings: &Settings, arguments: &Doctor) -> Exit {
 
 fn configured(config: &Config, warnings: &[String]) -> Finding {
     // goes with v1: begin
-    if let Err(error) = check_config::try_response(config) {
+    if let Err(error) = crate::cli::try_response::outside(config) {
         return Finding::failed(error, "Correct legacy.response; `protocol-bridge check-config` tries it again.");
     }
     // goes with v1: end
