@@ -40,6 +40,9 @@ mkdir -p "$CARGO_TARGET_DIR/debug"
 for part in .fingerprint build deps; do
     [ ! -d "$built/debug/$part" ] || cp -al "$built/debug/$part" "$CARGO_TARGET_DIR/debug/"
 done
+# What is written here must not be written through a link into the built sources.
+rm -rf "$CARGO_TARGET_DIR"/debug/{.fingerprint,build}/protocol-bridge-* \
+    "$CARGO_TARGET_DIR"/debug/deps/{,lib}{protocol_bridge,it,budgets,agenda_state_machine}-*
 git -C "$root" ls-files -z --cached --others --exclude-standard | (cd "$root" && tar --null --files-from=- --create --file=-) | tar --extract --file=- --directory="$copy"
 cd "$copy"
 remove
