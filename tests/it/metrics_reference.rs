@@ -37,6 +37,30 @@ fn the_documentation_lists_exactly_the_metrics_there_are() {
     }
 }
 
+/// M-04: histograms tell apart what has to be told apart, and hold what takes minutes.
+#[test]
+fn histograms_reach_from_a_millisecond_to_the_longest_call() {
+    let text = install().expect("the recorder").render();
+    let edges = |series: &str| -> Vec<f64> {
+        let begin = format!("protocol_bridge_{series}");
+        let lines = text.lines().filter(|line| line.starts_with(&begin));
+        lines.filter_map(|line| line.split("le=\"").nth(1)?.split('"').next()?.parse().ok()).filter(|edge: &f64| edge.is_finite()).collect()
+    };
+    for minutes in [
+        "legacy_wait_seconds_bucket{outcome=\"completed\"",
+        "task_pickup_seconds_bucket{",
+        "task_run_seconds_bucket{kind=\"protocol\",outcome=\"completed\"",
+        "generator_phase_seconds_bucket{phase=\"MERGE\"",
+    ] {
+        let edges = edges(minutes);
+        for edge in [300.0, 600.0, 720.0, 900.0, 1800.0] {
+            assert!(edges.contains(&edge), "{minutes} has no edge at {edge}: {edges:?}");
+        }
+    }
+    let edges = edges("db_transaction_seconds_bucket{name=\"submit_task\"");
+    assert!(edges.iter().filter(|edge| (0.001..0.005).contains(*edge)).count() >= 2, "1 ms and 5 ms are the same: {edges:?}");
+}
+
 #[test]
 fn every_series_with_closed_labels_exists_at_zero_from_the_start() {
     let text = install().expect("the recorder").render();
