@@ -42,7 +42,7 @@ mod tests {
                 clock.advance(14 * second);
                 assert!(futures::poll!(&mut frame).is_pending(), "round {round}: before its time");
                 clock.advance(second);
-                assert_eq!(frame.await.unwrap().unwrap().into_data().unwrap(), ":\n\n", "round {round}");
+                assert_eq!(frame.await.unwrap().unwrap().into_data().unwrap(), ": \n\n", "round {round}");
             }
             let mut frame = Box::pin(body.frame());
             assert!(futures::poll!(&mut frame).is_pending());

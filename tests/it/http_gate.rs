@@ -70,7 +70,9 @@ on_both_databases! {
             let problem: serde_json::Value = refused.json().await.unwrap();
             assert_eq!(problem["type"], "/problems/too-many-requests", "{problem}");
         }
-        assert_eq!(ask(Some("wrong")).await.status(), 401, "proof comes first");
+        assert_eq!(ask(Some("wrong")).await.status(), 429, "whoever proves nothing shares the share of those who prove nothing");
+        let audit = service.get("/api/audit").bearer_auth("wrong").send().await.unwrap();
+        assert_eq!(audit.status(), 401, "proof comes first");
         for path in ["/livez", "/openapi.json", "/problems"] {
             assert_eq!(service.get(path).send().await.unwrap().status(), 200, "{path} is never limited");
         }

@@ -5,37 +5,30 @@
 //! which PostgreSQL answers those who ask at once. At the end the faults stop, everything comes to rest, and what is in the database has to add up.
 
 use crate::{
-    engine_world::{Node, SECOND, Setup, author, demo, protocol, start_of_time, with_key},
+    engine_world::{SECOND, author, start_of_time},
+    simulation_machine::{Machine, TICKS},
+    simulation_record::{Record, locked},
     simulation_stage::{Cue, Stage},
     simulation_wire::Wire,
-    support::{
-        TestDatabase,
-        reconcile::{Told, differences},
-    },
+    support::{TestDatabase, reconcile::differences},
 };
 use protocol_bridge::{
     base::{clock::Clock, entropy::Entropy, metrics},
-    domain::{
-        ids::TaskId,
-        task::{Kind, Phase, Status},
-        time::Timestamp,
-    },
-    engine::{Cancelled, DeadLetterFilter, Dismissed, Engine, Replayed, Submission, SubmitError, Submitted, Ticks, WaitFor, Waited},
+    domain::{ids::TaskId, task::Phase, time::Timestamp},
     store::{Db, Fault},
 };
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use std::{
-    collections::{BTreeMap, HashMap},
-    fmt::Debug,
-    sync::{Arc, Mutex, MutexGuard},
+    collections::HashMap,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::task::{JoinHandle, yield_now};
 
-const MINUTE: Duration = Duration::from_mins(1);
+pub const MINUTE: Duration = Duration::from_mins(1);
 /// Longer than any key lives after its task's end must not pass while keys are held against their tasks.
 const LONGEST_HISTORY: Duration = Duration::from_hours(6 * 24);
-const YEAR: Duration = Duration::from_hours(365 * 24);
+pub const YEAR: Duration = Duration::from_hours(365 * 24);
 /// Rounds in which everything must come to rest.
 const ROUNDS: usize = 400;
 
@@ -63,64 +56,20 @@ const TRANSACTIONS: [&str; 20] = [
     "pause",
 ];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Tick {
-    Relay,
-    Mark,
-    Consume,
-    ClaimDue,
-    Renew,
-    Rescue,
-    Look,
-}
-
-const TICKS: [Tick; 7] = [Tick::Relay, Tick::Mark, Tick::Consume, Tick::ClaimDue, Tick::Renew, Tick::Rescue, Tick::Look];
-
-/// One engine, and what goes on in it.
-struct Machine {
-    node: Node,
-    ticks: Arc<Ticks>,
-    /// Loops run one tick after the other; one that waits for the clock is not called again.
-    ticking: HashMap<Tick, JoinHandle<()>>,
-    waiting: Vec<JoinHandle<()>>,
-    /// Its clock stands still, and by how much it is behind.
-    stopped: Option<Duration>,
-    draining: bool,
-}
-
-/// What callers were told, and what was seen of each task.
-#[derive(Default)]
-struct Record {
-    told: Told,
-    seen: BTreeMap<TaskId, Seen>,
-    fingerprints: HashMap<String, String>,
-    wrong: Vec<String>,
-}
-
-#[derive(Default)]
-struct Seen {
-    revision: u64,
-    /// The terminal status that it had, and how many replays had been answered by then.
-    ended: Option<(Status, u32)>,
-    replays_asked: u32,
-    replays_answered: u32,
-    first: bool,
-}
-
 pub struct World {
     seed: u64,
-    rng: StdRng,
-    database: TestDatabase,
-    db: Db,
-    entropy: Entropy,
+    pub rng: StdRng,
+    pub database: TestDatabase,
+    pub db: Db,
+    pub entropy: Entropy,
     /// The store's own clock, on which delayed transactions wait.
     clock: Clock,
-    elapsed: Duration,
-    wire: Wire,
-    stage: Stage,
-    machines: Vec<Machine>,
-    record: Arc<Mutex<Record>>,
-    calls: Vec<JoinHandle<()>>,
+    pub elapsed: Duration,
+    pub wire: Wire,
+    pub stage: Stage,
+    pub machines: Vec<Machine>,
+    pub record: Arc<Mutex<Record>>,
+    pub calls: Vec<JoinHandle<()>>,
     history: Vec<String>,
     faults: bool,
 }
@@ -171,19 +120,6 @@ impl World {
         self.db.close().await;
     }
 
-    fn machine(&mut self, number: usize) -> Machine {
-        let clock = Clock::manual(start_of_time() + self.elapsed);
-        let executor = self.stage.executor(number, &self.entropy);
-        let mut setup = Setup::still(0)
-            .with_config(|config| (config.max_attempts, config.max_running) = (3, 4))
-            .with_transport(Arc::new(self.wire.clone()))
-            .with_executor(Kind::Demo, Arc::clone(&executor))
-            .with_executor(Kind::Protocol, executor);
-        (setup.clock, setup.entropy) = (clock, self.entropy.clone());
-        let (node, ticks) = setup.by_hand(&self.database, &self.db);
-        Machine { node, ticks: Arc::new(ticks), ticking: HashMap::new(), waiting: Vec::new(), stopped: None, draining: false }
-    }
-
     // What happens.
 
     async fn act(&mut self) {
@@ -209,58 +145,6 @@ impl World {
                 self.wire.lose_everything();
             }
         }
-    }
-
-    fn submit(&mut self) {
-        let machine = self.any_machine();
-        let mut submission = match self.rng.random_range(0..8) {
-            0..3 => demo("{}"),
-            _ => protocol(&format!("a{}", self.rng.random_range(0..4))),
-        };
-        submission.run_at = match self.rng.random_range(0..20) {
-            0..14 => None,
-            14..16 => Some(self.now() - MINUTE),
-            16..19 => Some(self.now() + SECOND * self.rng.random_range(1..120)),
-            _ => Some(self.now() + YEAR * 3),
-        };
-        let mut fingerprint = None;
-        if self.rng.random_bool(0.4) {
-            // A key goes with one agenda most of the time; sometimes it is used for another content.
-            let key = format!("k{}", self.rng.random_range(0..6));
-            let content = if self.rng.random_bool(0.1) { "another" } else { "the same" };
-            submission = with_key(submission, &key, content);
-            fingerprint = Some((key, content.to_owned()));
-        }
-        let what = format!("{machine}: submit {:?} {:?} at {:?}", submission.agenda_id, fingerprint, submission.run_at);
-        self.note(&what);
-        let (engine, record) = (self.machines[machine].node.engine.clone(), Arc::clone(&self.record));
-        self.calls.push(tokio::spawn(submitted(engine, submission, fingerprint, record)));
-    }
-
-    fn tick(&mut self, machine: usize, tick: Tick) {
-        let Machine { ticks, ticking, stopped, draining, .. } = &mut self.machines[machine];
-        if stopped.is_some() || ticking.get(&tick).is_some_and(|running| !running.is_finished()) {
-            return;
-        }
-        // A process that drains relays, claims and rescues nothing any more.
-        if *draining && !matches!(tick, Tick::Mark | Tick::Renew | Tick::Look) {
-            return;
-        }
-        let ticks = Arc::clone(ticks);
-        let run = tokio::spawn(async move {
-            // An error is what the loop waits on and tries again after.
-            match tick {
-                Tick::Relay => drop(ticks.relay().await),
-                Tick::Mark => ticks.mark().await,
-                Tick::Consume => drop(ticks.consume().await),
-                Tick::ClaimDue => drop(ticks.claim_due().await),
-                Tick::Renew => drop(ticks.renew().await),
-                Tick::Rescue => drop(ticks.rescue().await),
-                Tick::Look => drop(ticks.look().await),
-            }
-        });
-        ticking.insert(tick, run);
-        self.note(&format!("{machine}: {tick:?}"));
     }
 
     fn cue(&mut self) {
@@ -294,95 +178,6 @@ impl World {
         }
     }
 
-    fn cancel(&mut self) {
-        let Some(id) = self.any_task() else { return };
-        let machine = self.any_machine();
-        self.note(&format!("{machine}: cancel {id}"));
-        let (engine, record) = (self.machines[machine].node.engine.clone(), Arc::clone(&self.record));
-        self.calls.push(tokio::spawn(async move {
-            let answer = engine.cancel(id, &author()).await;
-            let mut record = locked(&record);
-            match answer {
-                Ok(Cancelled::Now(task) | Cancelled::Before(task)) => {
-                    record.expect(task.status == Status::Cancelled, "cancelled", &task);
-                    record.told.cancelled.insert(id.to_string());
-                }
-                Ok(Cancelled::AlreadyFinished(task)) => {
-                    record.expect(matches!(task.status, Status::Completed | Status::Failed), "finished", &task);
-                }
-                Ok(Cancelled::Unknown) => record.wrong.push(format!("{id} is unknown to a cancel")),
-                Err(_) => {}
-            }
-        }));
-    }
-
-    async fn replay(&mut self) {
-        let machine = self.any_machine();
-        let engine = self.machines[machine].node.engine.clone();
-        let Ok(letters) = engine.dead_letters(DeadLetterFilter::default(), None, 20).await else { return };
-        if letters.items.is_empty() {
-            return;
-        }
-        let letter = letters.items[self.rng.random_range(0..letters.items.len())].clone();
-        let from = self.rng.random_bool(0.3).then_some(Phase::Merge);
-        self.note(&format!("{machine}: replay {} of {} from {from:?}", letter.id, letter.task_id));
-        locked(&self.record).seen.entry(letter.task_id).or_default().replays_asked += 1;
-        let record = Arc::clone(&self.record);
-        self.calls.push(tokio::spawn(async move {
-            let answer = engine.replay(letter.id, from, &author()).await;
-            locked(&record).seen.entry(letter.task_id).or_default().replays_answered += 1;
-            match answer {
-                Ok(Replayed::Queued(task)) => {
-                    let pending = task.status == Status::Pending && task.attempt_no == 0 && task.id == letter.task_id;
-                    locked(&record).expect(pending, "in the queue again", &task);
-                }
-                Ok(Replayed::AgendaBusy(other)) => locked(&record).expect(other != letter.task_id, "another task", &other),
-                Ok(Replayed::Unknown) => locked(&record).wrong.push(format!("{} is unknown to a replay", letter.id)),
-                Ok(Replayed::AlreadyReplayed) | Err(_) => {}
-            }
-        }));
-    }
-
-    async fn dismiss(&mut self) {
-        let machine = self.any_machine();
-        let engine = self.machines[machine].node.engine.clone();
-        let open = DeadLetterFilter { open_only: true, ..DeadLetterFilter::default() };
-        let Ok(letters) = engine.dead_letters(open, None, 1).await else { return };
-        let Some(letter) = letters.items.into_iter().next() else { return };
-        self.note(&format!("{machine}: dismiss {}", letter.id));
-        let record = Arc::clone(&self.record);
-        self.calls.push(tokio::spawn(async move {
-            if let Ok(Dismissed::Unknown) = engine.dismiss(letter.id, &author()).await {
-                locked(&record).wrong.push(format!("{} is unknown to a dismissal", letter.id));
-            }
-        }));
-    }
-
-    fn pause_or_resume(&mut self) {
-        let (machine, pause) = (self.any_machine(), self.rng.random_bool(0.4));
-        self.note(&format!("{machine}: {}", if pause { "pause" } else { "resume" }));
-        let engine = self.machines[machine].node.engine.clone();
-        self.calls.push(tokio::spawn(async move {
-            // An error leaves open whether it happened; at rest somebody resumes until it has.
-            if pause { drop(engine.pause(&author()).await) } else { drop(engine.resume(&author()).await) }
-        }));
-    }
-
-    fn wait(&mut self) {
-        let Some(id) = self.any_task() else { return };
-        let machine = self.any_machine();
-        self.note(&format!("{machine}: wait for {id}"));
-        let Machine { node, waiting, .. } = &mut self.machines[machine];
-        let (engine, clock, record) = (node.engine.clone(), node.clock.clone(), Arc::clone(&self.record));
-        waiting.push(tokio::spawn(async move {
-            match engine.hub().wait(id, WaitFor::Finish, clock.monotonic() + YEAR * 100).await {
-                Ok(Waited::Reached(task)) => locked(&record).expect(task.status.is_terminal(), "an end that was waited for", &task),
-                Ok(Waited::Draining(_)) => {}
-                other => locked(&record).wrong.push(format!("a wait for {id} ended with {other:?}")),
-            }
-        }));
-    }
-
     fn fault(&mut self) {
         if !self.faults {
             return;
@@ -398,67 +193,9 @@ impl World {
         self.db.faults().arm(name, fault, times);
     }
 
-    /// As SIGSTOP and SIGCONT: its clock stands still, and when it goes on it may write before it notices.
-    async fn stop_or_go_on(&mut self) {
-        let machine = self.any_machine();
-        match self.machines[machine].stopped {
-            None => {
-                self.note(&format!("{machine}: stopped"));
-                self.machines[machine].stopped = Some(Duration::ZERO);
-            }
-            Some(_) => self.go_on(machine).await,
-        }
-    }
-
-    async fn go_on(&mut self, machine: usize) {
-        let Some(behind) = self.machines[machine].stopped.take() else { return };
-        self.note(&format!("{machine}: goes on after {behind:?}"));
-        for actor in self.stage.actors().into_iter().filter(|actor| actor.node == machine) {
-            if self.rng.random_bool(0.5) {
-                actor.cue(Cue::Complete(0));
-            }
-        }
-        self.settle().await;
-        self.machines[machine].node.clock.advance(behind);
-    }
-
-    /// As far as that goes within one process: nothing is written any more but what the database has already.
-    async fn kill(&mut self) {
-        let machine = self.any_machine();
-        self.note(&format!("{machine}: killed"));
-        let fresh = self.machine(machine);
-        let dead = std::mem::replace(&mut self.machines[machine], fresh);
-        dead.node.shutdown.force();
-        dead.ticking.into_values().chain(dead.waiting).for_each(|task| task.abort());
-        dead.node.shutdown.finished().await;
-    }
-
-    fn drain(&mut self) {
-        let machine = self.any_machine();
-        if self.machines[machine].stopped.is_none() && !self.machines[machine].draining {
-            self.note(&format!("{machine}: drains"));
-            self.machines[machine].draining = true;
-            self.machines[machine].node.shutdown.begin();
-        }
-    }
-
-    /// A machine that has drained is started anew.
-    fn replace_the_drained(&mut self) {
-        for machine in 0..self.machines.len() {
-            let Machine { ticks, draining, stopped, .. } = &self.machines[machine];
-            if *draining && stopped.is_none() && ticks.running() == 0 {
-                self.note(&format!("{machine}: has drained"));
-                let fresh = self.machine(machine);
-                let drained = std::mem::replace(&mut self.machines[machine], fresh);
-                drained.node.engine.hub().drain();
-                drained.ticking.into_values().chain(drained.waiting).for_each(|task| task.abort());
-            }
-        }
-    }
-
     // Time.
 
-    fn now(&self) -> Timestamp {
+    pub fn now(&self) -> Timestamp {
         start_of_time() + self.elapsed
     }
 
@@ -475,7 +212,7 @@ impl World {
     }
 
     /// Until nothing goes on that does not wait for the clock or for a cue.
-    async fn settle(&mut self) {
+    pub async fn settle(&mut self) {
         loop {
             self.db.faults().quiet().await;
             // Who was woken may wake others, and so on.
@@ -583,11 +320,11 @@ impl World {
 
     // Small things.
 
-    fn any_machine(&mut self) -> usize {
+    pub fn any_machine(&mut self) -> usize {
         self.rng.random_range(0..self.machines.len())
     }
 
-    fn any_task(&mut self) -> Option<TaskId> {
+    pub fn any_task(&mut self) -> Option<TaskId> {
         let record = locked(&self.record);
         let known = record.seen.len();
         (known > 0).then(|| *record.seen.keys().nth(self.rng.random_range(0..known)).expect("one of them"))
@@ -597,63 +334,9 @@ impl World {
         from[self.rng.random_range(0..from.len())]
     }
 
-    fn note(&mut self, what: &str) {
+    pub fn note(&mut self, what: &str) {
         self.history.push(format!("{:>12.3?} {what}", self.elapsed.as_secs_f64()));
     }
-}
-
-async fn submitted(engine: Engine, submission: Submission, key: Option<(String, String)>, record: Arc<Mutex<Record>>) {
-    let answer = engine.submit(submission, None).await;
-    let mut record = locked(&record);
-    match answer {
-        Ok(Submitted { task, joined }) => {
-            record.told.accepted.insert(task.id.to_string());
-            let seen = record.seen.entry(task.id).or_default();
-            let twice_first = !joined && std::mem::replace(&mut seen.first, !joined);
-            record.expect(!twice_first, "accepted as new once only", &task);
-            if let Some((key, fingerprint)) = key {
-                let known = record.fingerprints.entry(key.clone()).or_insert_with(|| fingerprint.clone());
-                let same = *known == fingerprint;
-                record.expect(same, "answered for the key's own content only", &task);
-                record.told.keys.insert(("test".to_owned(), key, task.id.to_string()));
-            }
-        }
-        Err(SubmitError::KeyReused | SubmitError::Overloaded(_)) => {}
-        Err(SubmitError::Store(_)) => record.told.unknown += 1,
-    }
-}
-
-impl Record {
-    fn expect(&mut self, holds: bool, what: &str, found: &dyn Debug) {
-        if !holds {
-            self.wrong.push(format!("not {what}: {found:?}"));
-        }
-    }
-
-    /// A terminal status is left by a replay only, and revisions only grow.
-    fn see(&mut self, id: TaskId, found: Option<(u64, Status)>) {
-        let Some((revision, status)) = found else {
-            if self.told.accepted.contains(&id.to_string()) {
-                self.wrong.push(format!("{id} was accepted and is not there"));
-            }
-            return;
-        };
-        let seen = self.seen.entry(id).or_default();
-        if revision < seen.revision {
-            self.wrong.push(format!("{id} went back from revision {} to {revision}", seen.revision));
-        } else if let Some((ended, answered)) = seen.ended
-            && status != ended
-            && (ended != Status::Failed || seen.replays_asked <= answered)
-        {
-            self.wrong.push(format!("{id} was {ended} and is {status}, and nobody replayed it"));
-        }
-        seen.revision = revision;
-        seen.ended = status.is_terminal().then_some((status, seen.replays_answered));
-    }
-}
-
-fn locked(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
-    record.lock().expect("nobody panics while it is held")
 }
 
 #[test]
