@@ -56,6 +56,16 @@ fn numbers_are_whole_as_of_now_and_from_gauges() {
         assert_eq!(defaults["decimals"], 0, "{title}");
         let matches: Vec<&Value> = defaults["mappings"].as_array().unwrap().iter().map(|mapping| &mapping["options"]["match"]).collect();
         assert!(matches.iter().any(|kind| *kind == "nan"), "{title}: NaN is to read as unknown");
+        assert!(!matches.iter().any(|kind| *kind == "null"), "{title}: Grafana prefers the text for null to the one for no answer");
+        if panel.json["type"] == "stat" {
+            assert_eq!(panel.json["options"]["reduceOptions"]["calcs"][0], "last", "{title}: lastNotNull passes over NaN");
+            let steps = &defaults["thresholds"]["steps"];
+            assert_eq!(
+                (&steps[0]["color"], steps[1]["value"].as_i64()),
+                (&"purple".into(), Some(0)),
+                "{title}: no answer is not to look calm"
+            );
+        }
         for target in &panel.targets {
             assert!(target.instant, "{title} is asked for over a time");
             for metric in metrics_in(&target.expr) {

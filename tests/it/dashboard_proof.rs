@@ -2,9 +2,9 @@
 
 use crate::support::{
     Process, TestDatabase,
-    dashboards::{Panel, Target, alerts, dashboards, labels_in, metrics_in},
+    dashboards::{alerts, dashboards, labels_in, metrics_in, panel, substituted},
     eventually,
-    prometheus::Prometheus,
+    prometheus::{Prometheus, seconds_now},
 };
 use protocol_bridge::{base::metrics::descriptions, generator::documents::hex};
 use serde_json::json;
@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(40);
 #[tokio::test(flavor = "multi_thread")]
 async fn every_expression_is_answered_and_the_numbers_are_right() {
     // The numbers of a day are known only if it is one day.
-    eventually(Duration::from_mins(3), "midnight has passed", async || until_midnight() > 120).await;
+    eventually(Duration::from_mins(4), "midnight has passed", async || (120..86_400 - 70).contains(&until_midnight())).await;
     let database = TestDatabase::sqlite().await;
     let address = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").to_string();
     let (configuration, listen) = (configure(&database), [("PROTOCOL_BRIDGE__HTTP__LISTEN", address.as_str())]);
@@ -150,11 +150,6 @@ fn configure(database: &TestDatabase) -> String {
     file.display().to_string()
 }
 
-fn panel(title: &str) -> Panel {
-    let mut panels = dashboards().into_iter().flat_map(|dashboard| dashboard.panels).filter(|panel| panel.title == title);
-    panels.next().unwrap_or_else(|| panic!("there is no panel {title:?}"))
-}
-
 /// The number that a panel shows.
 async fn value(prometheus: &Prometheus, title: &str) -> Option<f64> {
     prometheus.value(&substituted(&panel(title).targets[0].expr)).await.filter(|value| !value.is_nan())
@@ -163,7 +158,7 @@ async fn value(prometheus: &Prometheus, title: &str) -> Option<f64> {
 /// The newest number that a panel shows of the series whose `label` is `value`.
 async fn of(prometheus: &Prometheus, title: &str, label: &str, value: &str) -> Option<f64> {
     let target = &panel(title).targets[0];
-    let series = answers(prometheus, target).await.unwrap_or_else(|error| panic!("{title}: {error}"));
+    let series = prometheus.shown(target).await.unwrap_or_else(|error| panic!("{title}: {error}"));
     let (_, values) = series.into_iter().find(|(labels, _)| labels.get(label).is_some_and(|is| is == value))?;
     values.last().copied().filter(|value| !value.is_nan())
 }
@@ -185,7 +180,7 @@ async fn every_expression_is_answered(prometheus: &Prometheus) {
     for panel in dashboards().into_iter().flat_map(|dashboard| dashboard.panels) {
         for target in &panel.targets {
             let place = format!("{}: {}: {}", panel.dashboard, panel.title, target.expr);
-            match answers(prometheus, target).await {
+            match prometheus.shown(target).await {
                 Err(error) => faults.push(format!("{place}\n    {error}")),
                 Ok(series) => {
                     if !series.iter().any(|(_, values)| values.iter().any(|value| value.is_finite())) {
@@ -206,7 +201,7 @@ async fn every_expression_is_answered(prometheus: &Prometheus) {
 /// M-04: a v1 call was held for four seconds; what does not wait by design was quick all the same, and the panel says so.
 async fn v1_does_not_hide_the_answer_times_of_the_rest(prometheus: &Prometheus) {
     let slowest = async |title: &str, target: usize| {
-        let series = answers(prometheus, &panel(title).targets[target]).await.expect("an answer");
+        let series = prometheus.shown(&panel(title).targets[target]).await.expect("an answer");
         series.into_iter().flat_map(|(_, values)| values).filter(|value| value.is_finite()).fold(0.0, f64::max)
     };
     let (held, answered) = (slowest("Wait times", 1).await, slowest("Answer times", 1).await);
@@ -222,6 +217,10 @@ async fn rules_are_as_documented(prometheus: &Prometheus) {
     let exported: Vec<String> =
         prometheus.query("{job=\"protocol-bridge\"}").await.unwrap().into_iter().map(|(labels, _)| labels["__name__"].clone()).collect();
     for rule in &rules {
+        if rule["type"] == "recording" {
+            let recorded = prometheus.query(rule["name"].as_str().unwrap()).await.expect("an answer");
+            assert!(recorded.iter().any(|(_, value)| value.is_finite()), "{} is empty: {recorded:?}", rule["name"]);
+        }
         assert_eq!((rule["health"].as_str(), rule["lastError"].as_str().unwrap_or_default()), (Some("ok"), ""), "{rule:#}");
         for metric in metrics_in(rule["query"].as_str().unwrap()) {
             assert!(exported.iter().any(|name| name == metric), "{}: nothing is known of {metric}", rule["name"]);
@@ -230,32 +229,6 @@ async fn rules_are_as_documented(prometheus: &Prometheus) {
     for metric in descriptions() {
         assert!(exported.iter().any(|name| name.starts_with(&metric.name)), "{} is declared and never exported", metric.name);
     }
-}
-
-/// What a panel's target shows, as Grafana asks for it.
-async fn answers(prometheus: &Prometheus, target: &Target) -> Result<Vec<(std::collections::BTreeMap<String, String>, Vec<f64>)>, String> {
-    let expr = substituted(&target.expr);
-    if target.instant {
-        return Ok(prometheus.query(&expr).await?.into_iter().map(|(labels, value)| (labels, vec![value])).collect());
-    }
-    #[expect(clippy::cast_possible_truncation, reason = "whole seconds are enough")]
-    let now = seconds_now() as i64;
-    if target.daily {
-        let today = now - now.rem_euclid(86_400);
-        return prometheus.range(&expr, today - 2 * 86_400, today, 86_400).await;
-    }
-    prometheus.range(&expr, now - 120, now, 1).await
-}
-
-/// Grafana's variables as it would fill them in.
-fn substituted(expr: &str) -> String {
-    let filled = expr.replace("$job", "protocol-bridge").replace("$caller", ".*").replace("$__rate_interval", "60s");
-    assert!(!filled.contains('$'), "{expr} has a variable that nobody fills in");
-    filled
-}
-
-fn seconds_now() -> f64 {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs_f64()
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "whole seconds are enough")]

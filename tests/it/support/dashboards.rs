@@ -39,14 +39,27 @@ pub fn dashboards() -> Vec<Dashboard> {
     ["migration.json", "tasks.json", "delivery.json"].map(read).into()
 }
 
+/// The panel of this title; of several, the first.
+pub fn panel(title: &str) -> Panel {
+    let mut panels = dashboards().into_iter().flat_map(|dashboard| dashboard.panels).filter(|panel| panel.title == title);
+    panels.next().unwrap_or_else(|| panic!("there is no panel {title:?}"))
+}
+
+/// Grafana's variables as it would fill them in.
+pub fn substituted(expr: &str) -> String {
+    let filled = expr.replace("$job", "protocol-bridge").replace("$caller", ".*").replace("$__rate_interval", "60s");
+    assert!(!filled.contains('$'), "{expr} has a variable that nobody fills in");
+    filled
+}
+
 fn read(file: &'static str) -> Dashboard {
     let text = fs::read_to_string(folder().join("grafana").join(file)).expect("the dashboard is there");
     let json: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
-    let panels = json["panels"].as_array().expect("panels").iter().map(|panel| self::panel(text_of(&json, "title"), panel)).collect();
+    let panels = json["panels"].as_array().expect("panels").iter().map(|panel| read_panel(text_of(&json, "title"), panel)).collect();
     Dashboard { file, json, panels }
 }
 
-fn panel(dashboard: String, json: &Value) -> Panel {
+fn read_panel(dashboard: String, json: &Value) -> Panel {
     let target = |target: &Value| Target {
         expr: text_of(target, "expr"),
         legend: text_of(target, "legendFormat"),

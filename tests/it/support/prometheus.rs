@@ -1,6 +1,9 @@
 //! A real Prometheus that scrapes one process twice a second and evaluates the rules that are handed out.
 
-use super::{dashboards, server::client};
+use super::{
+    dashboards::{self, Target, substituted},
+    server::client,
+};
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
@@ -21,6 +24,8 @@ pub struct Prometheus {
 
 /// Labels and value of one series.
 pub type Sample = (BTreeMap<String, String>, f64);
+/// Labels and values of one series over a time.
+pub type Series = (BTreeMap<String, String>, Vec<f64>);
 
 impl Prometheus {
     /// Scrapes `target`, such as `127.0.0.1:8080`, with `key`, as job `protocol-bridge`.
@@ -78,11 +83,26 @@ impl Prometheus {
     }
 
     /// What `expr` was from `start` to `end` (Unix time), every `step` seconds: each series with its values.
-    pub async fn range(&self, expr: &str, start: i64, end: i64, step: i64) -> Result<Vec<(BTreeMap<String, String>, Vec<f64>)>, String> {
+    pub async fn range(&self, expr: &str, start: i64, end: i64, step: i64) -> Result<Vec<Series>, String> {
         let [start, end, step] = [start, end, step].map(|number| number.to_string());
         let data = self.ask("query_range", &[("query", expr), ("start", &start), ("end", &end), ("step", &step)]).await?;
         let values = |series: &Value| series["values"].as_array().expect("values").iter().map(number).collect();
         Ok(data["result"].as_array().expect("a matrix").iter().map(|series| (labels(series), values(series))).collect())
+    }
+
+    /// What a panel's target shows, as Grafana asks for it.
+    pub async fn shown(&self, target: &Target) -> Result<Vec<Series>, String> {
+        let expr = substituted(&target.expr);
+        if target.instant {
+            return Ok(self.query(&expr).await?.into_iter().map(|(labels, value)| (labels, vec![value])).collect());
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "whole seconds are enough")]
+        let now = seconds_now() as i64;
+        if target.daily {
+            let today = now - now.rem_euclid(86_400);
+            return self.range(&expr, today - 2 * 86_400, today, 86_400).await;
+        }
+        self.range(&expr, now - 120, now, 1).await
     }
 
     /// Every rule as loaded.
@@ -114,6 +134,11 @@ impl Drop for Prometheus {
 /// Runs promtool to its end.
 pub fn promtool(arguments: &[&str]) -> Output {
     Command::new("promtool").args(arguments).output().expect("promtool is installed (scripts/test.sh --install)")
+}
+
+/// Unix time.
+pub fn seconds_now() -> f64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs_f64()
 }
 
 fn labels(series: &Value) -> BTreeMap<String, String> {
