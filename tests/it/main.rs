@@ -25,6 +25,7 @@ mod cli_doctor;
 mod cli_replay;
 mod config_load;
 mod config_reference;
+mod dashboard_histograms;
 mod dashboard_panels;
 mod dashboard_proof; // goes with v1
 mod dashboard_rules;
