@@ -6,45 +6,39 @@ use crate::{
 };
 use protocol_bridge::store::Dialect;
 use serde_json::{Value, json};
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::process::Command;
 
-fn run(command: &mut Command) {
-    let output = command.output().expect("it can be started");
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+/// Runs the commands of docs/backup.md that stand under `title` in the folder that holds `data` and `backup`.
+fn by_the_book(title: &str, database: &TestDatabase) {
+    let page = include_str!("../../docs/backup.md");
+    let begin = format!("```sh\n   # {title}");
+    let (_, block) = page.split_once(&begin).unwrap_or_else(|| panic!("the page says nothing of {title}"));
+    let (commands, _) = block.split_once("```").expect("the block ends");
+    let path = std::env::join_paths([postgres::installed(), "/usr/bin".into(), "/bin".into()]).expect("a path");
+    let mut bash = Command::new("bash");
+    bash.args(["-euc", &format!("#{commands}")]).env_clear().env("PATH", path).env("DATABASE_URL", &database.url);
+    let output = bash.current_dir(database.data_dir.path()).output().expect("bash is there");
+    assert!(output.status.success(), "{title}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Dumps the database while it is in use.
-async fn dump(database: &TestDatabase, to: &Path) {
-    match database.dialect {
-        Dialect::Sqlite => database.execute(&format!("VACUUM INTO '{}'", to.display())).await,
-        Dialect::Postgres => {
-            run(Command::new(postgres::installed().join("pg_dump")).args(["--format=custom", "--file"]).arg(to).arg(&database.url));
-        }
-    }
+fn dump(database: &TestDatabase) {
+    by_the_book(if database.dialect == Dialect::Sqlite { "SQLite, with Python" } else { "PostgreSQL" }, database);
+    by_the_book("documents", database);
 }
 
-/// Puts a dump in the place of the database; nobody uses it.
-fn restore(database: &TestDatabase, from: &Path) {
+fn restore(database: &TestDatabase) {
+    by_the_book(if database.dialect == Dialect::Sqlite { "restore SQLite" } else { "restore PostgreSQL" }, database);
+}
+
+/// SQLite's file where the page has it.
+fn where_it_is_by_default(database: TestDatabase) -> TestDatabase {
     match database.dialect {
         Dialect::Sqlite => {
-            let file = PathBuf::from(database.url.trim_start_matches("sqlite:"));
-            for ending in ["-wal", "-shm"] {
-                let _ = std::fs::remove_file(format!("{}{ending}", file.display()));
-            }
-            std::fs::copy(from, &file).expect("the file");
+            let url = format!("sqlite:{}", database.data_dir.path().join("data/protocol-bridge.db").display());
+            TestDatabase { url, ..database }
         }
-        Dialect::Postgres => {
-            let restore = ["--clean", "--if-exists", "--single-transaction", "--exit-on-error", "--dbname"];
-            run(Command::new(postgres::installed().join("pg_restore")).args(restore).arg(&database.url).arg(from));
-        }
+        Dialect::Postgres => database,
     }
-}
-
-fn copy(from: &Path, to: &Path) {
-    run(Command::new("cp").arg("-a").arg(from).arg(to));
 }
 
 /// The blobs of the protocol that a task made.
@@ -64,10 +58,11 @@ async fn blobs(process: &Process, task: &Value) -> Vec<Value> {
 
 on_both_databases! {
     async fn a_restored_backup_is_told_as_it_is_and_no_task_is_stuck(database: TestDatabase) {
+        let database = where_it_is_by_default(database);
         let settings = [("PROTOCOL_BRIDGE__ENGINE__LEASE", "3s"), ("PROTOCOL_BRIDGE__ENGINE__HEARTBEAT", "1s")];
         let folder = database.data_dir.path();
-        let documents = folder.join("data/documents");
-        let (old, new) = (folder.join("old.dump"), folder.join("new.dump"));
+        let set_aside = |name: &str| std::fs::rename(folder.join("backup"), folder.join(name)).expect("our own folder");
+        let take = |name: &str| std::fs::rename(folder.join(name), folder.join("backup")).expect("our own folder");
         let mut process = Process::serve(&database, &settings).await;
         let first = generated(&process, "council-2026-11").await;
         // Dumped while one task runs and one waits.
@@ -76,17 +71,19 @@ on_both_databases! {
         }
         eventually(LIMIT, "one runs", async || database.number("SELECT COUNT(*) FROM task WHERE status = 'IN_PROGRESS'").await > 0).await;
         // The database first, then the documents: everything that the database names is in the copy.
-        dump(&database, &old).await;
-        copy(&documents, &folder.join("old-documents"));
+        dump(&database);
+        set_aside("old");
 
         // It runs on.
         let second = generated(&process, "allotments-2026").await;
         let (of_first, of_second) = (blobs(&process, &first).await, blobs(&process, &second).await);
-        dump(&database, &new).await;
+        dump(&database);
+        set_aside("new");
         process.kill();
 
         // The older database with the newer documents, as when the documents' disk survived: what came later is nobody's, and no fault.
-        restore(&database, &old);
+        take("old");
+        restore(&database);
         let (code, report) = doctor(&database, &["--documents"], &[]);
         assert_eq!((code, &report["documents"]["missing"]["count"]), (Some(0), &0.into()), "{report}");
         let nobodys = report["documents"]["unreferenced"]["blobs"].as_array().expect("a list").clone();
@@ -103,9 +100,10 @@ on_both_databases! {
         process.kill();
 
         // The other way round, which the order of the backup prevents: the newer database names files that the older documents lack.
-        restore(&database, &new);
-        std::fs::remove_dir_all(&documents).expect("our own folder");
-        copy(&folder.join("old-documents"), &documents);
+        by_the_book("restore documents", &database);
+        set_aside("old");
+        take("new");
+        restore(&database);
         let (code, report) = doctor(&database, &["--documents"], &[]);
         assert_eq!((code, &report["documents"]["missing"]["blobs"]), (Some(1), &of_second.into()), "{report}");
         let process = Process::serve(&database, &settings).await;
