@@ -1,14 +1,24 @@
 //! `doctor`: what it says of a service that is well, of one that never ran, of one around which everything is down, and of documents that are not what they were.
 
-use crate::support::{Process, TestDatabase, eventually, nats::Nats, on_both_databases, process::run};
+use crate::support::{
+    Process, TestDatabase,
+    agenda_server::{AgendaServer, answer},
+    eventually,
+    nats::Nats,
+    on_both_databases,
+    process::run,
+};
 use serde_json::{Value, json};
 use std::{
+    os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
     path::{Path, PathBuf},
     process::Output,
     time::{Duration, Instant},
 };
 
 pub const LIMIT: Duration = Duration::from_mins(2);
+/// The user that owns nothing.
+const NOBODY: u32 = 65_534;
 
 /// The doctor's exit code and report.
 pub fn doctor(database: &TestDatabase, arguments: &[&str], environment: &[(&str, &str)]) -> (Option<i32>, Value) {
@@ -142,7 +152,7 @@ async fn with_everything_down_each_thing_is_named_in_time() {
         dialect: protocol_bridge::store::Dialect::Postgres,
         data_dir: folder,
     };
-    let (nats, agendas) = (format!("nats://s3cret@{}", closed()), format!("http://{}/{{agendaId}}", closed()));
+    let (nats, agendas) = (format!("nats://s3cret@{}", closed()), format!("http://{}/{{agendaId}}?sig=s3cret", closed()));
     // The store is a file where a folder should be.
     std::fs::write(database.data_dir.path().join("documents"), "").expect("our own folder");
     let documents = database.data_dir.path().join("documents").display().to_string();
@@ -157,7 +167,13 @@ async fn with_everything_down_each_thing_is_named_in_time() {
     assert!(start.elapsed() < Duration::from_secs(100), "{:?}", start.elapsed());
     assert_eq!(code, Some(1), "{report}");
     let failed: Vec<&str> = verdicts(&report).into_iter().filter(|(_, verdict)| *verdict == "failed").map(|(name, _)| name).collect();
-    assert!(["database", "schema", "transport", "store", "disk", "agendas"].iter().all(|name| failed.contains(name)), "{report}");
+    assert_eq!(failed, ["database", "transport", "store", "disk", "agendas", "documents"], "{report}");
+    assert_eq!(
+        (&check(&report, "schema")["verdict"], &check(&report, "clock")["verdict"]),
+        (&"skipped".into(), &"skipped".into()),
+        "{report}"
+    );
+    assert!(check(&report, "agendas")["found"].as_str().is_some_and(|found| found.ends_with("could not be connected to")), "{report}");
     assert_eq!(check(&report, "fonts")["verdict"], "ok", "{report}");
     for finding in report["checks"].as_array().expect("a list").iter().filter(|finding| finding["verdict"] == "failed") {
         assert!(finding["advice"].as_str().is_some_and(|advice| !advice.is_empty()), "{finding}");
@@ -184,4 +200,82 @@ async fn stream_and_consumer_are_as_expected_or_it_is_said() {
     drop(process);
     nats.stream().await.delete_consumer(&crate::support::nats::names().consumer).await.expect("it was there");
     assert!(transport()["found"].as_str().is_some_and(|found| found.contains("consumer")), "{}", transport());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn folders_that_may_not_be_written_to_are_found_before_the_first_start_and_after() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let closed = folder.path().join("closed");
+    std::fs::create_dir(&closed).expect("our own folder");
+    let mode = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("our own");
+    mode(folder.path(), 0o755);
+    // Root may write everywhere, so that somebody else looks.
+    let program = folder.path().join("protocol-bridge");
+    std::fs::copy(env!("CARGO_BIN_EXE_protocol-bridge"), &program).expect("a copy that anyone can run");
+    let look = || {
+        let mut command = std::process::Command::new(&program);
+        command.args(["doctor", "--json", "--data-dir"]).arg(closed.join("data")).env_clear().current_dir(folder.path());
+        if rustix::process::getuid().is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let Output { status, stdout, stderr } = command.output().expect("it can be started");
+        let report: Value = serde_json::from_slice(&stdout).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&stderr)));
+        let found = ["database", "store"].map(|name| check(&report, name)["found"].as_str().expect("a text").to_owned());
+        (status.code(), verdicts(&report).into_iter().filter(|(_, verdict)| *verdict == "failed").count(), found)
+    };
+    mode(&closed, 0o555);
+    let (code, failed, [database, store]) = look();
+    assert_eq!((code, failed), (Some(1), 2), "{database}; {store}");
+    assert!(database.contains("cannot be made in") && store.contains("cannot be made in"), "{database}; {store}");
+
+    mode(&closed, 0o755);
+    let data = closed.join("data");
+    let mut process = Process::start(&["--data-dir", data.to_str().expect("UTF-8")], &[], folder.path()).await;
+    process.interrupt();
+    process.ended(LIMIT).await;
+    for file in files(&data) {
+        mode(&file, 0o444);
+    }
+    for folder in [data.join("documents"), data] {
+        mode(&folder, 0o555);
+    }
+    let (code, failed, [database, store]) = look();
+    assert_eq!((code, failed), (Some(1), 2), "{database}; {store}");
+    assert!(database.contains("cannot be written to") && store.contains("ermission denied"), "{database}; {store}");
+}
+
+/// What the source of agendas says of one that nobody has.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_that_has_everything_or_refuses_us_is_not_taken_for_the_agenda_service() {
+    let database = TestDatabase::sqlite().await;
+    for (status, verdict, words) in [(404, "ok", "answers"), (200, "warning", "even for"), (401, "failed", "401"), (503, "failed", "503")] {
+        let agendas = AgendaServer::start(move |_, _| answer(status, "<html>")).await;
+        let source = agendas.url("/agenda/{agendaId}?sig=s3cret");
+        let (_, report) = doctor(&database, &[], &[("PROTOCOL_BRIDGE__AGENDA__SOURCE", &source)]);
+        let finding = check(&report, "agendas");
+        assert_eq!(finding["verdict"], verdict, "{finding}");
+        assert!(finding["found"].as_str().is_some_and(|found| found.contains(words)), "{finding}");
+        assert!(!report.to_string().contains("s3cret"), "{finding}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clocks_that_differ_and_a_disk_that_fills_up_are_told_in_time() {
+    let database = TestDatabase::postgres().await;
+    let name = database.url.rsplit('/').next().expect("a name");
+    database
+        .execute(&format!(
+            "CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS $$ SELECT pg_catalog.clock_timestamp() - interval '90.5 s' $$; \
+             ALTER DATABASE {name} SET search_path = public, pg_catalog"
+        ))
+        .await;
+    let free = rustix::fs::statvfs(database.data_dir.path()).expect("our own folder");
+    let two_thirds = format!("{}B", free.f_bavail * free.f_frsize * 2 / 3);
+    let (code, report) = doctor(&database, &[], &[("PROTOCOL_BRIDGE__ENGINE__MIN_FREE_SPACE", &two_thirds)]);
+    assert_eq!(code, Some(0), "both are for somebody to look at: {report}");
+    for (name, words) in [("clock", "differ by 90."), ("disk", "free at")] {
+        let finding = check(&report, name);
+        assert_eq!(finding["verdict"], "warning", "{finding}");
+        assert!(finding["found"].as_str().is_some_and(|found| found.contains(words)), "{finding}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Whether the database answers, whether it has this program's tables, and whether its clock is this machine's.
 
-use super::finding::Finding;
+use super::{finding::Finding, folder::obstacle};
 use crate::{
     base::{
         chain::chain,
@@ -20,7 +20,10 @@ const CLOCK_OFF: Duration = Duration::from_secs(1);
 /// How long the connection may take, for each that needs one.
 const CONNECT: Duration = Duration::from_secs(5);
 
+/// What is said of everything else that the database would have to be asked for.
+pub(super) const NEEDS_DATABASE: &str = "needs the database";
 const AWAY: &str = "Start the database, or correct database.url; while it is away, the service accepts nothing and loses nothing.";
+const LET_US_WRITE: &str = "Let the service's user write to the file and its folder, and see whether the disk is read-only.";
 const NOT_THERE_YET: &str = "The first start of the service makes it; if there should be one, data_dir or database.url points elsewhere.";
 
 /// The session, or the finding of everyone who needs one.
@@ -29,6 +32,9 @@ pub(super) async fn open(config: &Config) -> Result<Look, Finding> {
     if let Some(file) = file_of(&url)
         && !file.exists()
     {
+        if let Some(obstacle) = obstacle(&file) {
+            return Err(Finding::failed(obstacle, LET_US_WRITE));
+        }
         return Err(Finding::warning(format!("there is no database at {} yet", file.display()), NOT_THERE_YET));
     }
     match tokio::time::timeout(CONNECT, Look::open(&url)).await {
@@ -54,11 +60,20 @@ pub(super) async fn reached(config: &Config, clock: &Clock) -> Finding {
         best = best.min(clock.monotonic().since(asked));
     }
     look.close().await;
+    if let Some(obstacle) = cannot_be_written(config) {
+        return Finding::failed(obstacle, LET_US_WRITE);
+    }
     let found = format!("{version}{}, answers in {:.1} ms", place(config), best.as_secs_f64() * 1000.0);
     if best > SLOW {
         return Finding::warning(found, "Each task takes a dozen round trips: bring the service and its database closer together.");
     }
     Finding::ok(found)
+}
+
+/// SQLite writes its log beside the file.
+fn cannot_be_written(config: &Config) -> Option<String> {
+    let file = file_of(&config.database_url())?;
+    obstacle(&file).or_else(|| obstacle(file.parent()?))
 }
 
 fn place(config: &Config) -> String {
@@ -69,7 +84,7 @@ fn place(config: &Config) -> String {
 pub(super) async fn schema(config: &Config) -> Finding {
     let mut look = match open(config).await {
         Ok(look) => look,
-        Err(finding) => return finding,
+        Err(_see_database) => return Finding::skipped(NEEDS_DATABASE),
     };
     let schema = match look.schema().await {
         Ok(schema) => schema,
@@ -104,7 +119,7 @@ pub(super) async fn clock(config: &Config, clock: &Clock) -> Finding {
     }
     let mut look = match open(config).await {
         Ok(look) => look,
-        Err(finding) => return Finding::skipped(format!("the database does not answer: {}", finding.found)),
+        Err(_see_database) => return Finding::skipped(NEEDS_DATABASE),
     };
     let (before, asked) = (clock.now(), clock.monotonic());
     let answer = look.time().await;

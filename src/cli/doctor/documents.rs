@@ -76,7 +76,7 @@ pub(super) async fn check(config: &Config) -> (Finding, Option<Looked>) {
     };
     let mut look = match database::open(config).await {
         Ok(look) => look,
-        Err(finding) => return (Finding::skipped(format!("the database does not answer: {}", finding.found)), None),
+        Err(_see_database) => return (Finding::skipped(database::NEEDS_DATABASE), None),
     };
     let looked = look_at_all(&mut look, &documents).await;
     let is_overtaken = look.is_overtaken();

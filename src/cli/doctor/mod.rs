@@ -8,6 +8,7 @@ mod database;
 mod documents;
 mod examine;
 mod finding;
+mod folder;
 mod report;
 mod store;
 mod surroundings;

@@ -1,6 +1,6 @@
 //! Whether the document store can be written, read and deleted from, and whether it is this database's.
 
-use super::{database, finding::Finding};
+use super::{database, finding::Finding, folder::obstacle};
 use crate::{
     app::STORE_ID_SETTING,
     base::{chain::chain, clock::Clock, config::Config, entropy::Entropy},
@@ -10,6 +10,8 @@ use crate::{
 use std::path::PathBuf;
 use uuid::Uuid;
 
+const LET_US_WRITE: &str = "Let the service's user read and write the folder, and see whether the disk is full or read-only.";
+
 /// Where the configured store is.
 pub(super) fn folder(config: &Config) -> PathBuf {
     if config.documents.store.is_empty() { config.data_dir.join("documents") } else { PathBuf::from(&config.documents.store) }
@@ -18,6 +20,9 @@ pub(super) fn folder(config: &Config) -> PathBuf {
 pub(super) async fn check(config: &Config, clock: &Clock, entropy: &Entropy) -> Finding {
     let folder = folder(config);
     if !folder.exists() {
+        if let Some(obstacle) = obstacle(&folder) {
+            return Finding::failed(obstacle, LET_US_WRITE);
+        }
         let found = format!("there is no document store at {} yet", folder.display());
         return Finding::warning(
             found,
@@ -42,7 +47,7 @@ pub(super) async fn check(config: &Config, clock: &Clock, entropy: &Entropy) -> 
 }
 
 fn unusable(error: &StoreError) -> Finding {
-    Finding::failed(chain(error), "Let the service's user read and write the folder, and see whether the disk is full or read-only.")
+    Finding::failed(chain(error), LET_US_WRITE)
 }
 
 /// Writes a blob that nothing else can be, reads it and takes it away.

@@ -1,6 +1,6 @@
 //! What else a protocol needs: room on the disk, fonts, agendas.
 
-use super::{finding::Finding, store};
+use super::{finding::Finding, folder::nearest, store};
 use crate::{
     base::{clock::Clock, config::Config, disk::FreeSpace},
     domain::{failure::FailureCode, ids::AgendaId, protocol::Format},
@@ -10,7 +10,6 @@ use crate::{
     },
 };
 use bytesize::ByteSize;
-use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
 /// A sample that uses everything: tables, ballots, several hands of Cyrillic.
@@ -26,13 +25,7 @@ pub(super) fn disk(config: &Config) -> Finding {
     let mut least = u64::MAX;
     for folder in &folders {
         // One that is not there yet will be made on the disk of the nearest that is.
-        let Some(there) = folder
-            .ancestors()
-            .map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
-            .find(|folder| folder.exists())
-        else {
-            continue;
-        };
+        let Some(there) = nearest(folder) else { continue };
         let Some(free) = FreeSpace::new(there.to_owned(), floor).bytes() else { continue };
         least = least.min(free);
         said.push(format!("{} free at {}", ByteSize::b(free), folder.display()));
@@ -79,11 +72,11 @@ pub(super) async fn fonts(config: &Config, clock: &Clock) -> Finding {
 
 /// Whether the source of agendas answers.
 pub(super) async fn agendas(config: &Config) -> Finding {
-    let setting = &config.agenda.source;
     let source = match Source::open(&config.agenda) {
         Ok(source) => source,
         Err(error) => return Finding::failed(error, "Correct agenda.source."),
     };
+    let setting = without_query(&config.agenda.source);
     if !source.is_remote() {
         return match source.list(None, usize::MAX).await {
             Ok(ids) if ids.is_empty() => {
@@ -95,12 +88,21 @@ pub(super) async fn agendas(config: &Config) -> Finding {
     }
     let id: AgendaId = NO_AGENDA.parse().expect("a constant that is an agenda id");
     match source.fetch(&id).await {
-        Ok(_) | Err(SourceError::NotFound(_)) => Finding::ok(format!("{} answers", source.name())),
+        Err(SourceError::NotFound(_)) => Finding::ok(format!("{setting} answers")),
+        Ok(_) => Finding::warning(
+            format!("{setting} has an agenda for every id, even for {NO_AGENDA}"),
+            "See whether agenda.source is the agenda service's address: a page to sign in, or somebody else's service, answers like this.",
+        ),
         Err(error) => Finding::failed(
             error.to_string(),
             "Start the agenda service, or correct agenda.source and agenda.token; tasks are tried again until their attempts are used up.",
         ),
     }
+}
+
+/// A query may hold what only its host is to know.
+fn without_query(source: &str) -> &str {
+    source.split('?').next().unwrap_or(source)
 }
 
 #[cfg(test)]

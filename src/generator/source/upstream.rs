@@ -17,7 +17,7 @@ use reqwest::{
     redirect,
 };
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
-use reqwest_retry::{Jitter, RetryTransientMiddleware, policies::ExponentialBackoff};
+use reqwest_retry::{Jitter, RetryError, RetryTransientMiddleware, policies::ExponentialBackoff};
 use std::{
     collections::HashMap,
     io,
@@ -210,14 +210,24 @@ fn redirect_of(response: &Response) -> Option<String> {
 
 /// What happened, in words that hold neither the token nor a library's inner life.
 fn plain(error: &reqwest_middleware::Error, url: &Url) -> String {
-    let what = match error {
-        reqwest_middleware::Error::Reqwest(error) if error.is_timeout() => "did not answer in time",
-        reqwest_middleware::Error::Reqwest(error) if error.is_connect() => "could not be connected to",
+    let what = match beneath(error) {
+        Some(error) if error.is_timeout() => "did not answer in time",
+        Some(error) if error.is_connect() => "could not be connected to",
         _ => "broke the exchange off",
     };
     let shown = shown(url);
     tracing::info!(url = shown, error = chain(error).replace(url.as_str(), &shown), "a request failed");
     format!("{shown} {what}")
+}
+
+/// The client's own error below those of the layers that repeat requests.
+fn beneath(error: &reqwest_middleware::Error) -> Option<&reqwest::Error> {
+    match error {
+        reqwest_middleware::Error::Reqwest(error) => Some(error),
+        reqwest_middleware::Error::Middleware(error) => match error.downcast_ref::<RetryError>()? {
+            RetryError::WithRetries { err: error, .. } | RetryError::Error(error) => beneath(error),
+        },
+    }
 }
 
 /// The address for people: a query may hold what only its host is to know.
