@@ -20,6 +20,9 @@ const SAY_AT_LEAST_EVERY: Duration = Duration::from_secs(30);
 /// So long without an error ends an outage: longer than any loop waits between two tries.
 const OVER: Duration = Duration::from_secs(30);
 
+/// So many lost leases in a row are told one by one: an outage that outlasts them costs all of them at once.
+const LOSSES_TOLD: u32 = 20;
+
 /// Waits that grow.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
@@ -68,6 +71,8 @@ struct Said {
     next: Option<Monotonic>,
     pause: Duration,
     unsaid: u64,
+    last_loss: Option<Monotonic>,
+    losses: u32,
 }
 
 impl Complaints {
@@ -88,5 +93,22 @@ impl Complaints {
         said.next = Some(now + said.pause);
         let unsaid = std::mem::take(&mut said.unsaid);
         tracing::warn!(what, error = chain(error), unsaid, "the database failed us");
+    }
+
+    /// Says that an attempt has lost its lease, on behalf of the attempt.
+    pub(super) fn lost(&self) {
+        let (clock, said) = &*self.0;
+        let now = clock.monotonic();
+        let losses = {
+            let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+            let goes_on = said.last_loss.replace(now).is_some_and(|last| now.since(last) < OVER);
+            said.losses = if goes_on { said.losses.saturating_add(1) } else { 1 };
+            said.losses
+        };
+        if losses <= LOSSES_TOLD {
+            tracing::warn!("the lease was lost; the attempt is stopped and what it would have written is dropped");
+        } else if losses == LOSSES_TOLD + 1 {
+            tracing::warn!("more leases are lost; they are not told one by one, protocol_bridge_leases_lost_total counts them");
+        }
     }
 }

@@ -143,7 +143,7 @@ async fn settle(running: &Running<'_>, ended: Ended) -> Option<AttemptOutcome> {
         Settled::Lost => {
             metrics::LEASES_LOST.increment(&[]);
             spans::fail("lease-lost");
-            tracing::warn!("the lease was lost; the attempt is stopped and what it would have written is dropped");
+            core.complaints.lost();
             None
         }
         Settled::Stopped => None,

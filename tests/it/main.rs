@@ -102,4 +102,5 @@ mod store_queries;
 mod store_schema;
 mod store_sqlite;
 mod telemetry_logs;
+mod telemetry_outage;
 mod telemetry_traces;
