@@ -4,6 +4,7 @@ use crate::support::{
     Process, TestDatabase,
     agenda_server::{AgendaServer, answer},
     agendas::with,
+    collector::Collector,
     eventually,
     nats::Nats,
     on_both_databases,
@@ -58,6 +59,25 @@ on_both_databases! {
     }
 }
 
+on_both_databases! {
+    async fn what_goes_wrong_inside_is_told_once_with_its_causes_and_not_to_the_caller(database: TestDatabase) {
+        let process = Process::serve(&database, &[]).await;
+        database.execute("ALTER TABLE audit RENAME TO mislaid").await;
+        let answer = process.json("/api/audit").await;
+        assert_eq!((&answer["status"], &answer["type"]), (&json!(500), &json!("/problems/internal")), "{answer}");
+        let request = answer["instance"].as_str().and_then(|instance| instance.strip_prefix("/requests/")).expect("an id");
+        let about = || lines(&process).into_iter().filter(|line| line["requestId"] == request).collect::<Vec<_>>();
+        eventually(LIMIT, "it is told", async || !about().is_empty()).await;
+        let told = about();
+        assert_eq!((told.len(), &told[0]["level"], &told[0]["message"], &told[0]["code"]), (1, &json!("ERROR"), &json!("request failed"), &json!("internal")), "{told:?}");
+        let cause = told[0]["cause"].as_str().expect("a text");
+        assert!(cause.matches(": ").count() > 0 && cause.contains("audit"), "the whole chain: {cause}");
+        assert!(!answer["detail"].to_string().contains("audit"), "{answer}");
+        let errors = lines(&process).into_iter().filter(|line| ["WARN", "ERROR"].contains(&line["level"].as_str().expect("a level"))).count();
+        assert_eq!(errors, 1, "nobody else says it:\n{}", process.log());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn no_level_shows_a_secret() {
     let (database_password, nats_token, agenda_token, key, wrong_key) =
@@ -83,6 +103,7 @@ async fn no_level_shows_a_secret() {
         .expect("a file");
     let nats_url = nats.url().replace("nats://", &format!("nats://{nats_token}@"));
     let source = agendas.url("/agenda/{agendaId}?sig=query-5ec2e7");
+    let collector = Collector::start().await;
     let environment = [
         ("PROTOCOL_BRIDGE__DATABASE__URL", with_password.url.as_str()),
         ("PROTOCOL_BRIDGE__ENGINE__TRANSPORT", &nats_url),
@@ -91,6 +112,8 @@ async fn no_level_shows_a_secret() {
         ("PROTOCOL_BRIDGE__AGENDA__SOURCE", &source),
         ("PROTOCOL_BRIDGE__AGENDA__TOKEN", agenda_token),
         ("PROTOCOL_BRIDGE__TELEMETRY__LOG", "trace"),
+        ("PROTOCOL_BRIDGE__TELEMETRY__OTLP_ENDPOINT", &collector.url),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "x-collector-key=otlp-6d20aa"),
     ];
     let arguments = ["--config", config.to_str().expect("UTF-8")];
     let mut process = Process::start(&arguments, &environment, folder).await;
@@ -101,7 +124,13 @@ async fn no_level_shows_a_secret() {
         assert_eq!(post("/task", key, json!({ "agendaId": agenda })).await.expect("an answer").status(), 202);
     }
     assert_eq!(post("/task", wrong_key, json!({ "agendaId": "good" })).await.expect("an answer").status(), 401);
+    let get = |path: &str| process.client.get(format!("{}{path}", process.url));
+    for path in ["/livez?token=url-a3371c", "/no/such/place/url-a3371c", "/api/tasks?caller=url-a3371c"] {
+        get(path).header("cookie", "session=head-8814e2").header("x-api-key", "head-8814e2").send().await.expect("an answer");
+    }
+    assert_eq!(get("/livez").basic_auth("user", Some("head-8814e2")).send().await.expect("an answer").status(), 200);
     eventually(LIMIT, "both end", async || database.number("SELECT COUNT(*) FROM task WHERE finished_us IS NOT NULL").await == 2).await;
+    eventually(LIMIT, "spans come", async || !collector.spans().is_empty()).await;
     assert!(agendas.seen().iter().any(|seen| seen.authorization.as_deref() == Some(&format!("Bearer {agenda_token}"))));
     process.interrupt();
     process.ended(LIMIT).await;
@@ -116,7 +145,8 @@ async fn no_level_shows_a_secret() {
     failing.ended(LIMIT).await;
     let failed = failing.log();
     assert!(failed.contains("cannot start"), "{failed}");
-    for secret in [database_password, nats_token, agenda_token, key, wrong_key, "query-5ec2e7"] {
+    let others = ["query-5ec2e7", "url-a3371c", "head-8814e2", "otlp-6d20aa"];
+    for secret in [database_password, nats_token, agenda_token, key, wrong_key].into_iter().chain(others) {
         for log in [&log, &failed] {
             let shown: Vec<&str> = log.lines().filter(|line| line.contains(secret)).collect();
             assert!(shown.is_empty(), "{secret} is shown:\n{}", shown[..shown.len().min(5)].join("\n"));
