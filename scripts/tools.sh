@@ -8,6 +8,7 @@ nats-server|nats-server|carries messages between processes, with JetStream; is k
 nginx|nginx|stands between caller and service, as proxies do, and gives up first
 prometheus|promtool|scrapes the service and is asked every query of the dashboards; checks and tries the alert rules
 poppler-utils|pdftotext|reads the PDFs that were made: text, fonts, attachments
+openssl|openssl|makes an authority and certificates for PostgreSQL and NATS over TLS
 qpdf|qpdf|checks the PDFs' structure
 default-jdk-headless|javac|runs the callers of docs/java, which call as Feign does
 curl|curl|runs the calls that docs/migration.md shows, and saves documents under the name that their header gives

@@ -81,6 +81,7 @@ mod process_outage;
 mod process_pgbouncer;
 mod process_poison;
 mod process_rolling;
+mod process_tls;
 mod process_zone;
 mod simulation;
 mod simulation_callers;

@@ -3,6 +3,7 @@
 pub mod agenda_server;
 pub mod agendas;
 pub mod breaking_proxy;
+pub mod certificates;
 pub mod collector;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod dashboards;

@@ -104,6 +104,24 @@ impl Cluster {
         panic!("PostgreSQL does not start: {}", fs::read_to_string(cluster.folder.join("log")).unwrap_or_default());
     }
 
+    /// From now on it talks to those only who come by TLS.
+    pub fn require_tls(&self, certificate: &Path, key: &Path) {
+        let data = PathBuf::from(self.data());
+        for (from, name) in [(certificate, "server.crt"), (key, "server.key")] {
+            let to = data.join(name);
+            fs::copy(from, &to).expect("a copy in the cluster's folder");
+            fs::set_permissions(&to, fs::Permissions::from_mode(0o600)).expect("our own file");
+            if let Some((user, group)) = server_user() {
+                std::os::unix::fs::chown(&to, Some(user), Some(group)).expect("root may give files away");
+            }
+        }
+        let mut settings = File::options().append(true).open(data.join("postgresql.conf")).expect("the cluster's settings");
+        settings.write_all(b"ssl = on\n").expect("the settings can be written");
+        fs::write(data.join("pg_hba.conf"), "hostssl all all 127.0.0.1/32 trust\n").expect("the cluster's rules");
+        self.stop_server();
+        self.start_server();
+    }
+
     /// Starts the server again on the same port.
     pub fn start_server(&self) {
         assert!(self.try_start_server(), "PostgreSQL does not start again");

@@ -75,8 +75,10 @@ impl Signals {
         self.look.notify_one();
     }
 
+    /// The client hands on what kind of error it was, and keeps the cause to itself.
     fn complaint(&self) -> String {
-        self.complaint.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_else(|| "no connection yet".to_owned())
+        let said = self.complaint.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        format!("{}; protocol-bridge doctor tells the cause", said.as_deref().unwrap_or("no connection yet"))
     }
 }
 
