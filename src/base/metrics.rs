@@ -71,6 +71,7 @@ pub const TRANSACTIONS: &[&str] = &[
     "find_own_step",
     "find_steps",
     "gauges",
+    "list_registers",
     "messages",
     "pause",
     "relay_back_off",

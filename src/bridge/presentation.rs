@@ -85,6 +85,7 @@ fn sample() -> Protocol {
             body: "Совет депутатов".to_owned(),
             questions: vec![question(1, "adopted"), question(2, "rejected")],
             warnings: vec![Fault { code: "sample".to_owned(), pointer: "/questions/0/vote".to_owned(), detail: "A sample.".to_owned() }],
+            not_applicable: Vec::new(),
             origin: Origin::default(),
         },
         documents: Format::ALL.map(|format| document(format, (format == Format::Pdf).then_some(4))).to_vec(),

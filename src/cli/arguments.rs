@@ -6,7 +6,7 @@ use crate::{
         build::{COMMIT, VERSION},
         config::{self, Loaded, Role, Sources},
     },
-    domain::{failure::FailureCode, ids::AgendaId, task::Phase, time::Timestamp},
+    domain::{agenda::Language, failure::FailureCode, ids::AgendaId, task::Phase, time::Timestamp},
 };
 use clap::{Args, Parser, Subcommand};
 use std::{env, path::PathBuf, sync::LazyLock};
@@ -30,6 +30,8 @@ pub(super) enum Command {
     Serve,
     /// Make one protocol, without a server.
     Generate(Generate),
+    /// Say everything that is wrong with an agenda, or with every agenda of a folder; makes nothing.
+    Check(Check),
     /// Bring the database's schema up to date.
     Migrate,
     /// Say what is wrong with the configuration, or "ok".
@@ -90,6 +92,22 @@ pub(super) struct Generate {
     /// Where to write; the extension (pdf, json) chooses the format. May be given several times [default: AGENDA.pdf].
     #[arg(short, long, value_name = "FILE")]
     pub output: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Check {
+    /// The agenda: a file, a URL, the id of a bundled sample, or - for standard input; or a folder with one JSON file per agenda.
+    pub agenda: String,
+    /// Print JSON: what GET /api/agendas/{id}/check answers, for a folder {"items": […]}.
+    #[arg(long)]
+    pub json: bool,
+    /// Tell it in this language: ru, en or de [default: the agenda's].
+    #[arg(long, value_name = "LANGUAGE", value_parser = language)]
+    pub language: Option<Language>,
+}
+
+fn language(text: &str) -> Result<Language, String> {
+    text.parse().map_err(|_| "there is no such language; there are ru, en, de".to_owned())
 }
 
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ use super::{
     arguments::{Generate, Settings},
     output::{note, say},
     progress::Bar,
+    refusal::{exit_of, explain},
 };
 use crate::{
     base::{
@@ -96,30 +97,6 @@ fn format_of(path: &Path) -> Result<Format, String> {
         let known: Vec<&str> = known.iter().map(|format| format.as_str()).collect();
         format!("{}: the extension chooses the format; there are {}", path.display(), known.join(" and "))
     })
-}
-
-/// Everything that is wrong, one line each, and what to do.
-fn explain(failure: &Failure) {
-    note(&failure.message);
-    if let Some(detail) = &failure.detail {
-        note(detail);
-    }
-    for fault in &failure.errors {
-        note(&format!("  {} ({})", fault.detail, fault.pointer));
-    }
-    // Whoever stopped it knows what to do.
-    if failure.code != FailureCode::Cancelled {
-        note(failure.code.entry().what_to_do);
-    }
-}
-
-fn exit_of(code: FailureCode) -> Exit {
-    match code {
-        FailureCode::AgendaNotFound | FailureCode::AgendaNotReady | FailureCode::AgendaInvalid | FailureCode::AgendaTooLarge => {
-            Exit::AgendaRefused
-        }
-        _ => Exit::Failed,
-    }
 }
 
 fn write(generated: &Generated, outputs: &[PathBuf]) -> Exit {

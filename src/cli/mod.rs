@@ -4,6 +4,7 @@
 //! 4 something was not replayed.
 
 mod arguments;
+mod check;
 mod check_config;
 mod doctor;
 mod exit;
@@ -12,6 +13,7 @@ mod keys;
 mod migrate;
 mod output;
 mod progress;
+mod refusal;
 mod replay;
 mod serve;
 mod try_response; // goes with v1
@@ -28,6 +30,7 @@ pub fn run() -> ExitCode {
     let exit = match &arguments.command {
         None | Some(Command::Serve) => serve::run(&arguments.settings),
         Some(Command::Generate(generate)) => generate::run(&arguments.settings, generate),
+        Some(Command::Check(check)) => check::run(&arguments.settings, check),
         Some(Command::Migrate) => migrate::run(&arguments.settings),
         Some(Command::CheckConfig) => check_config::run(&arguments.settings),
         Some(Command::Doctor(doctor)) => doctor::run(&arguments.settings, doctor),

@@ -3,8 +3,10 @@
 //! Texts are paragraphs of plain Unicode; nothing in them is markup. Optional means: a body may not record it, and then the protocol leaves it out.
 //! What contradicts itself is found by the rules of the generator's CHECK phase, never here: this module only says what can be written down at all.
 
+use super::task::UnknownWord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::str::FromStr;
 
 /// A meeting's agenda (повестка) with everything that goes into its protocol.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -72,6 +74,29 @@ pub enum Language {
     Ru,
     En,
     De,
+}
+
+impl Language {
+    pub const ALL: [Self; 3] = [Self::Ru, Self::En, Self::De];
+
+    /// Its ISO 639-1 code.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ru => "ru",
+            Self::En => "en",
+            Self::De => "de",
+        }
+    }
+}
+
+impl FromStr for Language {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let same = |language: &Self| language.as_str() == text;
+        Self::ALL.into_iter().find(same).ok_or_else(|| UnknownWord(text.to_owned(), "language"))
+    }
 }
 
 /// One member of the body.

@@ -10,6 +10,7 @@ pub mod event;
 pub mod failure;
 pub mod ids;
 pub mod protocol;
+pub mod register;
 pub mod retry;
 pub mod stage;
 pub mod task;

@@ -92,6 +92,9 @@ pub struct Record {
     pub body: String,
     pub questions: Vec<RecordedQuestion>,
     pub warnings: Vec<Fault>,
+    /// Codes of the rules that the agenda's format gives nothing to look at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_applicable: Vec<String>,
     /// What the agenda was when it was read, to tell later whether it has changed.
     #[serde(default)]
     pub origin: Origin,

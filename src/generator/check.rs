@@ -4,12 +4,12 @@
 //! checked again. Rules are pure; a crash in the middle costs their repetition.
 
 use super::{
-    Halt, Journal, Meter,
+    Halt, Journal, Meter, compute,
     document::mark_missing,
-    format::reader::escape,
+    format::{AgendaFormat, reader::escape},
     rules::{
         Case, RULES, Severity, Sitting,
-        rule::{Rule, run_on_agenda, run_on_question},
+        rule::{run_on_agenda, run_on_question},
     },
     snapshot::{canonical, step_key},
     words::Words,
@@ -24,6 +24,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::{collections::HashMap, sync::Arc};
 use unicode_normalization::{UnicodeNormalization as _, is_nfc};
 
 /// An agenda that is fit to print, and what the rules say of it.
@@ -62,43 +63,78 @@ const BATCH: usize = 200;
 /// # Errors
 /// [`Halt`] when the journal cannot be read or written; what is wrong with the agenda is in [`Checked`].
 pub async fn check(
-    mut agenda: Agenda,
+    agenda: Agenda,
+    format: AgendaFormat,
     places: &[usize],
     language: Language,
     journal: &Journal<'_>,
     meter: &Meter,
 ) -> Result<Checked, Halt> {
-    let mut found = Diagnostics { errors: Vec::new(), warnings: make_printable(&mut agenda, places, language) };
-    let sitting = Sitting::of(&agenda);
-    found.extend(run_on_agenda(RULES, &sitting, language));
-
-    let surroundings = surroundings_of(&agenda);
-    let keys: Vec<String> = (0..places.len()).map(|index| key_of(&agenda, &surroundings, index, places[index], language)).collect();
+    let places: Arc<[usize]> = places.into();
+    let Prepared { agenda, mut found, keys, order } = {
+        let places = Arc::clone(&places);
+        compute(move || Prepared::from(agenda, format, &places, language)).await
+    };
+    let agenda = Arc::new(agenda);
     let known = journal.known(keys.clone()).await?;
-    for batch in sitting.in_order().chunks(BATCH) {
-        let mut steps = Vec::new();
+    for batch in order.chunks(BATCH) {
+        let missing: Vec<usize> = batch.iter().copied().filter(|&index| stored(&known, &keys[index]).is_none()).collect();
+        let (examined, around) = (Arc::clone(&agenda), Arc::clone(&places));
+        let mut fresh: HashMap<usize, Diagnostics> = compute(move || {
+            let sitting = Sitting::of(&examined, format);
+            missing.into_iter().map(|index| (index, examine(&sitting.case(index, around[index]), language))).collect()
+        })
+        .await;
+        let mut steps = Vec::with_capacity(fresh.len());
         for &index in batch {
-            let diagnostics = if let Some(diagnostics) = known.get(&keys[index]).and_then(|output| serde_json::from_str(output).ok()) {
-                diagnostics
-            } else {
-                let diagnostics = examine(&sitting.case(index, places[index]), language);
+            let diagnostics = if let Some(diagnostics) = fresh.remove(&index) {
                 let name = format!("CHECK/question/{}", index + 1);
                 steps.push(Step { name, key: keys[index].clone(), output: json!(diagnostics).to_string() });
                 diagnostics
+            } else {
+                stored(&known, &keys[index]).unwrap_or_default()
             };
             found.errors.extend(diagnostics.errors);
             found.warnings.extend(diagnostics.warnings);
         }
         journal.done(Phase::Check, meter.add(batch.len()), steps).await?;
     }
-    Ok(Checked { errors: found.errors, warnings: found.warnings, agenda })
+    Ok(Checked { errors: found.errors, warnings: found.warnings, agenda: Arc::unwrap_or_clone(agenda) })
 }
 
-/// All rules at once, without a journal: for lists of agendas.
+/// What is known before the questions are looked at one by one.
+struct Prepared {
+    /// With every text made printable.
+    agenda: Agenda,
+    /// In the agenda as a whole.
+    found: Diagnostics,
+    /// Of the questions' steps, by index.
+    keys: Vec<String>,
+    /// Indexes in the order of the agenda.
+    order: Vec<usize>,
+}
+
+impl Prepared {
+    fn from(mut agenda: Agenda, format: AgendaFormat, places: &[usize], language: Language) -> Self {
+        let mut found = Diagnostics { errors: Vec::new(), warnings: make_printable(&mut agenda, places, language) };
+        let sitting = Sitting::of(&agenda, format);
+        found.extend(run_on_agenda(RULES, &sitting, language));
+        let order = sitting.in_order();
+        let surroundings = surroundings_of(&agenda, format);
+        let keys = (0..places.len()).map(|index| key_of(&agenda, &surroundings, index, places[index], language)).collect();
+        Self { agenda, found, keys, order }
+    }
+}
+
+fn stored(known: &HashMap<String, String>, key: &str) -> Option<Diagnostics> {
+    serde_json::from_str(known.get(key)?).ok()
+}
+
+/// All rules at once, without a journal: for lists of agendas. Computes where it is called.
 #[must_use]
-pub fn check_now(mut agenda: Agenda, places: &[usize], language: Language) -> Checked {
+pub fn check_now(mut agenda: Agenda, format: AgendaFormat, places: &[usize], language: Language) -> Checked {
     let mut found = Diagnostics { errors: Vec::new(), warnings: make_printable(&mut agenda, places, language) };
-    let sitting = Sitting::of(&agenda);
+    let sitting = Sitting::of(&agenda, format);
     found.extend(run_on_agenda(RULES, &sitting, language));
     for index in sitting.in_order() {
         let diagnostics = examine(&sitting.case(index, places[index]), language);
@@ -109,9 +145,9 @@ pub fn check_now(mut agenda: Agenda, places: &[usize], language: Language) -> Ch
 }
 
 impl Diagnostics {
-    fn extend(&mut self, found: Vec<(&Rule, Fault)>) {
-        for (rule, fault) in found {
-            match rule.severity {
+    fn extend(&mut self, found: Vec<(Severity, Fault)>) {
+        for (severity, fault) in found {
+            match severity {
                 Severity::Error => self.errors.push(fault),
                 Severity::Warning => self.warnings.push(fault),
             }
@@ -126,10 +162,10 @@ fn examine(case: &Case<'_>, language: Language) -> Diagnostics {
 }
 
 /// What rules about one question look at besides the question: the whole head, and of the other questions their ids, places, numbers and times.
-fn surroundings_of(agenda: &Agenda) -> String {
+fn surroundings_of(agenda: &Agenda, format: AgendaFormat) -> String {
     let head = Agenda { questions: Vec::new(), ..agenda.clone() };
     let others: Vec<Value> = agenda.questions.iter().map(|q| json!([q.id, q.order, q.number, q.start, q.report.is_some()])).collect();
-    step_key(&[&canonical(json!(head)), &Value::from(others).to_string()])
+    step_key(&[format.as_str(), &canonical(json!(head)), &Value::from(others).to_string()])
 }
 
 fn key_of(agenda: &Agenda, surroundings: &str, index: usize, place: usize, language: Language) -> String {

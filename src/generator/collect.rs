@@ -4,9 +4,9 @@
 //! does the attempt after one that failed because of the agenda or its files: they may have been corrected meanwhile.
 
 use super::{
-    Halt, Journal, Meter,
+    Halt, Journal, Meter, compute,
     files::{self, CollectedFile, FileRoom},
-    format::Parsed,
+    format::{AgendaFormat, Parsed},
     snapshot::{Snapshot, step_key},
     source::{Address, Fetched, Source},
     words::{Words, short},
@@ -43,6 +43,8 @@ pub struct Collector<'a> {
 pub struct Collected {
     /// With those questions that could be read; contents of files are in the store.
     pub agenda: Agenda,
+    /// In which it came.
+    pub format: AgendaFormat,
     pub places: Vec<usize>,
     pub language: Language,
     pub files: Vec<CollectedFile>,
@@ -146,7 +148,7 @@ impl Collector<'_> {
     async fn once_ready(&self, mut fetched: Fetched) -> Result<(Fetched, Parsed), Halt> {
         let deadline = self.clock.monotonic() + self.room.settings.ready_grace;
         loop {
-            let parsed = self.room.settings.read(&fetched.bytes, self.id_is_asked.then_some(self.id))?;
+            let parsed = self.room.settings.read(&fetched.bytes, self.id_is_asked.then_some(self.id)).await?;
             let is_ready =
                 parsed.agenda.as_ref().is_none_or(|agenda| agenda.questions.iter().all(crate::domain::agenda::Question::is_ready));
             let now = self.clock.monotonic();
@@ -162,15 +164,20 @@ impl Collector<'_> {
 
     /// Collects what one state of the agenda names; also tells how many requests for files were made.
     async fn round(&self, fetched: &Fetched, parsed: Parsed) -> Result<(Collected, usize), Halt> {
-        let Parsed { agenda, places, faults } = parsed;
-        let Some(mut agenda) = agenda else {
+        let Parsed { format, agenda, places, faults } = parsed;
+        let Some(agenda) = agenda else {
             let faults = faults.into_iter().take(super::work::MAX_FAULTS).collect();
             return Err(Failure::new(FailureCode::AgendaInvalid, "The agenda cannot be read.").with_errors(faults).into());
         };
         let settings = self.room.settings;
         let language = settings.language_of(&agenda);
-        let not_ready = not_ready(&agenda, &places, language);
-        let origin = Origin { etag: fetched.etag.clone(), digest: Snapshot::of(&agenda).digest };
+        let etag = fetched.etag.clone();
+        let (mut agenda, places, not_ready, origin) = compute(move || {
+            let not_ready = not_ready(&agenda, format, &places, language);
+            let origin = Origin { etag, digest: Snapshot::of(&agenda).digest };
+            (agenda, places, not_ready, origin)
+        })
+        .await;
         let mut collected = files::CollectedFiles::default();
         // Nothing is fetched for an agenda that will not become a protocol as it is.
         if faults.is_empty() && not_ready.is_empty() {
@@ -183,10 +190,14 @@ impl Collector<'_> {
             files::note_in(&mut agenda, &collected.files);
         }
         let errors = faults.into_iter().chain(collected.errors).collect();
-        let snapshot = Snapshot::of(&agenda);
+        let (agenda, snapshot) = compute(move || {
+            let snapshot = Snapshot::of(&agenda);
+            (agenda, snapshot)
+        })
+        .await;
         let warnings = collected.warnings;
         let files = collected.files;
-        Ok((Collected { agenda, places, language, files, origin, snapshot, errors, not_ready, warnings }, collected.requests))
+        Ok((Collected { agenda, format, places, language, files, origin, snapshot, errors, not_ready, warnings }, collected.requests))
     }
 
     /// Stores the agenda as it came. A put always puts: the blob may be about to be collected as an orphan.
@@ -228,8 +239,8 @@ impl Collector<'_> {
 
 /// The questions whose report is not signed, in order.
 #[must_use]
-pub fn not_ready(agenda: &Agenda, places: &[usize], language: Language) -> Vec<Fault> {
-    let sitting = super::rules::Sitting::of(agenda);
+pub fn not_ready(agenda: &Agenda, format: AgendaFormat, places: &[usize], language: Language) -> Vec<Fault> {
+    let sitting = super::rules::Sitting::of(agenda, format);
     let waiting = sitting.in_order().into_iter().filter(|&index| !agenda.questions[index].is_ready());
     waiting
         .map(|index| {

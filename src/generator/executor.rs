@@ -70,7 +70,7 @@ impl Generator {
         }
         let number =
             number::reserve(&parts.db, run, &examined.collected, id, work.clock.now()).await.map_err(|halt| halt.in_phase(Phase::Check))?;
-        let draft = Draft::new(examined.collected, number, examined.warnings, &parts.settings.formats);
+        let draft = Draft::of(examined.collected, number, examined.warnings, &parts.settings.formats).await;
 
         let documents = if let Some(documents) = self.newest_if_same(run, id, &draft).await? {
             meter.add(parts.settings.formats.len());
@@ -91,9 +91,9 @@ impl Generator {
             let new = NewProtocol {
                 id: parts.entropy.id(now),
                 agenda_id: id.clone(),
-                number: draft.number,
-                fingerprint: draft.fingerprint,
-                record: draft.record,
+                number: draft.number.clone(),
+                fingerprint: draft.fingerprint.clone(),
+                record: draft.record.clone(),
                 documents,
             };
             journal.done(Phase::Publish, meter.add(1), Vec::new()).await?;

@@ -3,8 +3,10 @@
 use super::{
     Halt, Journal, Meter,
     check::check_now,
+    compute,
     documents::DocumentStore,
     renderer::Renderer,
+    rules::not_applicable,
     settings::Settings,
     snapshot::Snapshot,
     source::{Source, upstream::Upstream},
@@ -13,6 +15,7 @@ use super::{
 use crate::{
     base::{clock::Clock, config, entropy::Entropy},
     domain::{
+        agenda::Language,
         failure::{Failure, FailureCode, Fault},
         ids::AgendaId,
         protocol::{Origin, Protocol},
@@ -62,8 +65,29 @@ pub struct ListedAgenda {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckReport {
     pub agenda_id: AgendaId,
+    /// Of the words below.
+    pub language: Language,
     pub errors: Vec<Fault>,
     pub warnings: Vec<Fault>,
+    /// Codes of the rules that the agenda's format gives nothing to look at.
+    pub not_applicable: Vec<&'static str>,
+}
+
+impl CheckReport {
+    /// What an examined agenda comes to.
+    #[must_use]
+    pub fn of(agenda_id: AgendaId, examined: Examined) -> Self {
+        let Examined { collected, mut errors, warnings } = examined;
+        errors.extend(collected.not_ready);
+        Self { agenda_id, language: collected.language, errors, warnings, not_applicable: not_applicable(collected.format) }
+    }
+
+    /// An agenda that cannot be read at all is what its faults say.
+    #[must_use]
+    pub fn unreadable(agenda_id: AgendaId, language: Option<Language>, errors: Vec<Fault>) -> Self {
+        let language = language.unwrap_or(Language::Ru);
+        Self { agenda_id, language, errors, warnings: Vec::new(), not_applicable: Vec::new() }
+    }
 }
 
 /// Temporary folders older than this belong to nobody who lives.
@@ -115,7 +139,7 @@ impl Generator {
     async fn listed(&self, id: AgendaId) -> ListedAgenda {
         let settings = &self.0.settings;
         let parsed = match self.0.work.source.fetch(&id).await {
-            Ok(fetched) => settings.read(&fetched.bytes, Some(&id)),
+            Ok(fetched) => settings.read(&fetched.bytes, Some(&id)).await,
             Err(error) => Err(error.into()),
         };
         let mut listed = ListedAgenda { agenda_id: id, title: String::new(), date: String::new(), ready: false, errors: Vec::new() };
@@ -124,8 +148,12 @@ impl Generator {
                 listed.errors = parsed.faults;
                 if let Some(agenda) = parsed.agenda {
                     let language = settings.language_of(&agenda);
-                    let not_ready = super::collect::not_ready(&agenda, &parsed.places, language);
-                    let checked = check_now(agenda, &parsed.places, language);
+                    let (format, places) = (parsed.format, parsed.places);
+                    let (not_ready, checked) = compute(move || {
+                        let not_ready = super::collect::not_ready(&agenda, format, &places, language);
+                        (not_ready, check_now(agenda, format, &places, language))
+                    })
+                    .await;
                     listed.errors.extend(super::work::without_waiting(checked.errors, &not_ready));
                     listed.errors.extend(not_ready);
                     listed.date = super::document::meeting_date(&checked.agenda).unwrap_or_default();
@@ -141,23 +169,20 @@ impl Generator {
         listed
     }
 
-    /// COLLECT and CHECK without a task.
+    /// COLLECT and CHECK without a task, told in the language asked for, else the agenda's.
     ///
     /// # Errors
     /// When the agenda cannot be had at all.
-    pub async fn check(&self, agenda_id: &AgendaId) -> Result<CheckReport, Failure> {
+    pub async fn check(&self, agenda_id: &AgendaId, language: Option<Language>) -> Result<CheckReport, Failure> {
         let journal = Journal::memory(Some(&self.0.db), &|_, _| {});
         let settings = self.0.settings.impatient();
+        let settings = Settings { language: language.or(settings.language), ..settings };
         let meter = Meter::default();
         let examined = Box::pin(self.0.work.examine(agenda_id, true, &settings, &journal, &meter)).await;
         match examined {
-            Ok(Examined { collected, mut errors, warnings }) => {
-                errors.extend(collected.not_ready);
-                Ok(CheckReport { agenda_id: agenda_id.clone(), errors, warnings })
-            }
-            // An agenda that cannot be read at all is what its faults say.
+            Ok(examined) => Ok(CheckReport::of(agenda_id.clone(), examined)),
             Err(Halt::Failed(failure)) if failure.code == FailureCode::AgendaInvalid => {
-                Ok(CheckReport { agenda_id: agenda_id.clone(), errors: failure.errors, warnings: Vec::new() })
+                Ok(CheckReport::unreadable(agenda_id.clone(), settings.language, failure.errors))
             }
             Err(Halt::Failed(failure)) => Err(*failure),
             Err(Halt::Stopped) => Err(Failure::new(FailureCode::Internal, "The check was stopped.")),
@@ -182,8 +207,11 @@ impl Generator {
             Ok(None) | Err(super::source::SourceError::Unavailable(_)) => return true,
             Err(_) => return false,
         };
-        let Ok(parsed) = self.0.settings.read(&fetched.bytes, Some(&protocol.agenda_id)) else { return false };
-        parsed.faults.is_empty() && parsed.agenda.is_some_and(|agenda| Snapshot::of(&agenda).digest == *digest)
+        let Ok(parsed) = self.0.settings.read(&fetched.bytes, Some(&protocol.agenda_id)).await else { return false };
+        match parsed.agenda {
+            Some(agenda) if parsed.faults.is_empty() => compute(move || Snapshot::of(&agenda).digest).await == *digest,
+            _ => false,
+        }
     }
 
     #[must_use]

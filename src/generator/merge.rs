@@ -6,10 +6,12 @@
 use super::{
     Halt, Journal, Meter,
     collect::Collected,
+    compute,
     document::{Annex, DocumentModel, Role, TEMPLATE_VERSION, meeting_date, printed_numbers},
     documents::{DocumentStore, Stored},
     files::{CollectedFile, Slot},
     renderer::{MODEL_FILE, RenderError, Rendered, Renderer},
+    rules::not_applicable,
     snapshot::{canonical, step_key},
 };
 use crate::{
@@ -23,7 +25,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::{fmt, path::Path};
+use std::{fmt, path::Path, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
 /// What MERGE works with.
@@ -67,8 +69,12 @@ struct Output {
 
 impl Draft {
     /// Puts together what is to be printed.
-    #[must_use]
-    pub fn new(collected: Collected, number: String, warnings: Vec<Fault>, formats: &[Format]) -> Self {
+    pub async fn of(collected: Collected, number: String, warnings: Vec<Fault>, formats: &[Format]) -> Arc<Self> {
+        let formats = formats.to_vec();
+        compute(move || Arc::new(Self::new(collected, number, warnings, &formats))).await
+    }
+
+    fn new(collected: Collected, number: String, warnings: Vec<Fault>, formats: &[Format]) -> Self {
         let record = record_of(&collected, warnings);
         let language = json!(collected.language).to_string();
         let content_key = step_key(&["protocol", &collected.snapshot.digest, &number, &language, TEMPLATE_VERSION]);
@@ -95,6 +101,7 @@ fn record_of(collected: &Collected, warnings: Vec<Fault>) -> Record {
         body: agenda.body.name.clone(),
         questions: questions.collect(),
         warnings,
+        not_applicable: not_applicable(collected.format).into_iter().map(str::to_owned).collect(),
         origin: collected.origin.clone(),
     }
 }
@@ -112,7 +119,7 @@ fn outcome_of(question: &Question) -> OutcomeCategory {
 ///
 /// # Errors
 /// `render-failed`, `render-limit`, `storage-unavailable`.
-pub async fn merge(draft: &Draft, press: Press<'_>, journal: &Journal<'_>, meter: &Meter) -> Result<Vec<Document>, Halt> {
+pub async fn merge(draft: &Arc<Draft>, press: Press<'_>, journal: &Journal<'_>, meter: &Meter) -> Result<Vec<Document>, Halt> {
     let key_of = |format: &Format| step_key(&["document", format.as_str(), &draft.content_key]);
     let known = journal.known(press.formats.iter().map(key_of).collect()).await?;
     let mut documents = Vec::new();
@@ -130,7 +137,8 @@ pub async fn merge(draft: &Draft, press: Press<'_>, journal: &Journal<'_>, meter
         Step { name: format!("MERGE/{}", document.format), key: key_of(&document.format), output: json!(output).to_string() }
     };
     if missing.contains(&Format::Json) {
-        let stored = press.store.put(json_document(draft).into()).await?;
+        let printed = Arc::clone(draft);
+        let stored = press.store.put(compute(move || json_document(&printed)).await.into()).await?;
         let document = document(Format::Json, stored, None);
         journal.done(Phase::Merge, meter.add(1), vec![note(&document)]).await?;
         documents.push(document);
@@ -169,6 +177,7 @@ fn json_document(draft: &Draft) -> String {
         "body": record.body,
         "questions": record.questions,
         "warnings": record.warnings,
+        "notApplicable": record.not_applicable,
         "snapshotSha256": draft.collected.snapshot.digest,
         "agenda": snapshot,
     }))
@@ -184,13 +193,18 @@ async fn folder_in(work_dir: &Path) -> Result<tempfile::TempDir, Halt> {
     Ok(made.await.map_err(std::io::Error::other)??)
 }
 
-async fn render(draft: &Draft, press: Press<'_>, folder: &Path, formats: &[Format]) -> Result<Vec<Rendered>, Halt> {
+async fn render(draft: &Arc<Draft>, press: Press<'_>, folder: &Path, formats: &[Format]) -> Result<Vec<Rendered>, Halt> {
     let (input, output) = (folder.join("in"), folder.join("out"));
     tokio::fs::create_dir(&input).await?;
     tokio::fs::create_dir(&output).await?;
     let annexes = lay_out(draft, press.store, &input).await?;
-    let model = DocumentModel::build(&draft.collected.agenda, &draft.number, draft.collected.language, &annexes);
-    let model = serde_json::to_vec(&model).expect("the model is plain data with text keys, which always serializes");
+    let printed = Arc::clone(draft);
+    let model = compute(move || {
+        let collected = &printed.collected;
+        let model = DocumentModel::build(&collected.agenda, &printed.number, collected.language, &annexes);
+        serde_json::to_vec(&model).expect("the model is plain data with text keys, which always serializes")
+    });
+    let model = model.await;
     tokio::fs::write(input.join(MODEL_FILE), model).await?;
     press.renderer.render(&input, &output, formats, press.cancelled).await.map_err(|error| match error {
         RenderError::Cancelled => Halt::Stopped,

@@ -5,6 +5,7 @@
 
 pub mod check;
 pub mod collect;
+mod compute;
 pub mod document;
 pub mod documents;
 mod executor;
@@ -19,6 +20,7 @@ pub mod number;
 pub mod once;
 pub mod orphans;
 pub mod publish;
+mod registers;
 pub mod renderer;
 pub mod renderer_in_process;
 pub mod rules;
@@ -29,6 +31,7 @@ pub mod typesetter;
 pub mod words;
 pub mod work;
 
+pub(crate) use compute::compute;
 pub use facade::Generator;
 pub use halt::Halt;
 pub use journal::Journal;

@@ -87,12 +87,12 @@ pub async fn check_once(input: GenerateInput) -> Result<CheckReport, Failure> {
     bench.settings = bench.settings.impatient();
     let agenda_id = bench.id.clone();
     match Box::pin(bench.examine(&Journal::memory(None, &|_, _| {}), &Meter::default())).await {
-        Ok(Examined { collected, mut errors, warnings }) => {
-            errors.extend(collected.not_ready);
-            Ok(CheckReport { agenda_id: collected.agenda.agenda_id.parse().unwrap_or(agenda_id), errors, warnings })
+        Ok(examined) => {
+            let named = examined.collected.agenda.agenda_id.parse().unwrap_or(agenda_id);
+            Ok(CheckReport::of(named, examined))
         }
         Err(Halt::Failed(failure)) if failure.code == FailureCode::AgendaInvalid => {
-            Ok(CheckReport { agenda_id, errors: failure.errors, warnings: Vec::new() })
+            Ok(CheckReport::unreadable(agenda_id, bench.settings.language, failure.errors))
         }
         Err(halt) => Err(failure_of(halt)),
     }
@@ -108,7 +108,8 @@ async fn generate(input: GenerateInput, renderer: &dyn Renderer, on_progress: On
     }
     let warnings = examined.warnings.clone();
     let number = number::own_number(&examined.collected);
-    let draft = Draft::new(examined.collected, number.clone().unwrap_or_else(|| BLANK.to_owned()), examined.warnings, &input.formats);
+    let printed = number.clone().unwrap_or_else(|| BLANK.to_owned());
+    let draft = Draft::of(examined.collected, printed, examined.warnings, &input.formats).await;
     let work_dir = folder.path().join("render");
     let press = Press { store: &bench.work.store, renderer, work_dir: &work_dir, formats: &input.formats, cancelled: &input.cancelled };
     let made = bench.work.timed(Phase::Merge, Box::pin(merge::merge(&draft, press, &journal, &meter))).await?;
@@ -120,7 +121,7 @@ async fn generate(input: GenerateInput, renderer: &dyn Renderer, on_progress: On
         documents.push(GeneratedDocument { format: document.format, bytes, sha256: document.sha256, pages: document.pages });
     }
     journal.done(Phase::Publish, meter.add(1), Vec::new()).await?;
-    Ok(Generated { agenda_id: draft.collected.agenda.agenda_id.clone(), number, record: draft.record, warnings, documents })
+    Ok(Generated { agenda_id: draft.collected.agenda.agenda_id.clone(), number, record: draft.record.clone(), warnings, documents })
 }
 
 /// What is set up for one agenda.

@@ -1,8 +1,11 @@
 //! What the configuration says about generating.
 
-use super::format::{
-    Parsed,
-    native::{self, Reading},
+use super::{
+    compute,
+    format::{
+        Parsed,
+        native::{self, Reading},
+    },
 };
 use crate::{
     base::config::Config,
@@ -13,6 +16,7 @@ use crate::{
         protocol::Format,
     },
 };
+use bytes::Bytes;
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
@@ -52,7 +56,12 @@ impl Settings {
     ///
     /// # Errors
     /// `agenda-too-large`; everything else is told in [`Parsed::faults`].
-    pub fn read(&self, bytes: &[u8], asked: Option<&AgendaId>) -> Result<Parsed, Failure> {
+    pub async fn read(&self, bytes: &Bytes, asked: Option<&AgendaId>) -> Result<Parsed, Failure> {
+        let (settings, bytes, asked) = (self.clone(), bytes.clone(), asked.cloned());
+        compute(move || settings.read_now(&bytes, asked.as_ref())).await
+    }
+
+    fn read_now(&self, bytes: &[u8], asked: Option<&AgendaId>) -> Result<Parsed, Failure> {
         let mut parsed = native::parse(bytes, Reading { asked, language: self.language, max_questions: self.max_questions })?;
         if let Some(agenda) = &mut parsed.agenda
             && agenda.time_zone.is_none()

@@ -68,7 +68,7 @@ impl Work {
         let collector = Collector { id, id_is_asked, room, clock: &self.clock, journal, meter };
         let mut collected = self.timed(Phase::Collect, Box::pin(collector.collect())).await?;
         let agenda = collected.agenda.clone();
-        let check = Box::pin(check::check(agenda, &collected.places, collected.language, journal, meter));
+        let check = Box::pin(check::check(agenda, collected.format, &collected.places, collected.language, journal, meter));
         let Checked { agenda, errors, warnings } = self.timed(Phase::Check, check).await?;
         collected.agenda = agenda;
         let errors = without_waiting(errors, &collected.not_ready);

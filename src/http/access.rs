@@ -48,6 +48,7 @@ pub const ROUTES: &[Route] = &[
     route("GET", "/protocol/{protocolId}/document.json", FOLLOW),
     route("GET", "/api/agendas", LOOK),
     route("GET", "/api/agendas/{agendaId}/check", LOOK),
+    route("GET", "/api/registers", READ),
     route("POST", "/api/tasks", SUBMIT),
     route("GET", "/api/tasks", READ),
     route("GET", "/api/tasks/{taskId}", READ),

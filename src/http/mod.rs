@@ -2,6 +2,7 @@
 //!
 //! Every answer passes [`observe`]: it gets its request id, its log line and its metric there, and a [`Problem`] gets its body.
 
+pub mod accept_language;
 pub mod access;
 pub mod api;
 pub mod conditional;

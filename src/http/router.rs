@@ -7,8 +7,8 @@ use super::{
     openapi,
     routes::{
         agenda_tasks, agendas, audit, cancel_task, check_agenda, create_task, dead_letters, debug_hold, dismiss, docs_page, document,
-        list_tasks, livez, metrics, migration, migration_page, openapi_json, pause, problem_page, protocol, protocols, readyz, replay,
-        replay_many, resume, show_task, submit_task, task_events, task_result, task_status,
+        list_tasks, livez, metrics, migration, migration_page, openapi_json, pause, problem_page, protocol, protocols, readyz, registers,
+        replay, replay_many, resume, show_task, submit_task, task_events, task_result, task_status,
     },
 };
 use super::{legacy_headers, routes::merge_by_agenda}; // goes with v1
@@ -38,6 +38,7 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(document::document_json))
         .routes(routes!(agendas::agendas))
         .routes(routes!(check_agenda::check_agenda))
+        .routes(routes!(registers::registers))
         // the seed's generic surface, and operation
         .routes(routes!(create_task::create_task, list_tasks::list_tasks))
         .routes(routes!(show_task::show_task))

@@ -3,7 +3,11 @@
 //! Two transactions that want the same number meet at the primary key: one inserts, the other inserts nothing, looks again and takes the next.
 
 use super::{Error, Result, Sql, Tx, tx::with_tx};
-use crate::domain::{ids::AgendaId, time::Timestamp};
+use crate::domain::{
+    ids::{AgendaId, InvalidAgendaId},
+    register as domain,
+    time::Timestamp,
+};
 
 const OF_AGENDA: Sql = Sql::same("SELECT number FROM protocol_number WHERE body = $1 AND year = $2 AND agenda_id = $3");
 
@@ -23,11 +27,22 @@ const INSERT: Sql = Sql::same(
      ON CONFLICT DO NOTHING",
 );
 
+// The protocols of an agenda are found by its index; there are as many as it has versions.
+const OF_YEAR: Sql = Sql::same(
+    "SELECT n.body, n.number, n.agenda_id,
+            (SELECT COUNT(*) FROM protocol p WHERE p.agenda_id = n.agenda_id AND p.number = n.number) AS protocols
+     FROM protocol_number n
+     WHERE n.year = $1
+       AND n.body IN (SELECT body FROM protocol_number WHERE year = $1 AND body > $2 GROUP BY body ORDER BY body LIMIT $3)
+     ORDER BY n.body, n.reserved_us, n.number",
+);
+
 pub const ALL: &[(&str, Sql)] = &[
     ("protocol_number::OF_AGENDA", OF_AGENDA),
     ("protocol_number::HOLDER", HOLDER),
     ("protocol_number::GREATEST", GREATEST),
     ("protocol_number::INSERT", INSERT),
+    ("protocol_number::OF_YEAR", OF_YEAR),
 ];
 
 /// Whose number it is.
@@ -87,6 +102,32 @@ pub async fn reserve(tx: &mut Tx<'_>, register: &Register, agenda: &AgendaId, wa
         row: format!("{} {}", register.body, register.year),
         reason: "the next number was taken by others a hundred times in a row".to_owned(),
     })
+}
+
+/// The registers of a year that come after a body, in the order of bodies; at most `limit`, each whole.
+pub async fn registers(tx: &mut Tx<'_>, year: i16, after: Option<&str>, limit: usize) -> Result<Vec<domain::Register>> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows: Vec<(String, String, String, i64)> = with_tx!(tx, OF_YEAR, |connection, sql| sqlx::query_as(sql)
+        .bind(i64::from(year))
+        .bind(after.unwrap_or_default())
+        .bind(limit)
+        .fetch_all(connection)
+        .await)?;
+    let mut registers: Vec<domain::Register> = Vec::new();
+    for (body, number, agenda_id, protocols) in rows {
+        let agenda_id = agenda_id.parse().map_err(|error: InvalidAgendaId| Error::Corrupt {
+            table: "protocol_number",
+            column: "agenda_id",
+            row: format!("{body} {year} {number}"),
+            reason: error.to_string(),
+        })?;
+        let entry = domain::Entry { number, agenda_id, has_protocol: protocols > 0 };
+        match registers.last_mut().filter(|register| register.body == body) {
+            Some(register) => register.entries.push(entry),
+            None => registers.push(domain::Register { body, year, entries: vec![entry] }),
+        }
+    }
+    Ok(registers)
 }
 
 fn next_after(greatest: Option<&str>) -> String {

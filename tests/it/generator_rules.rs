@@ -1,12 +1,16 @@
 //! Every rule fires where it should and nowhere else.
 
-use crate::support::agendas::{findings, good, read, spoil, told, with};
+use crate::support::agendas::{bad_agenda, findings, good, read, spoil, told, with};
 use protocol_bridge::{
     domain::agenda::Language,
-    generator::{check::check_now, rules::RULES},
+    generator::{
+        check::check_now,
+        format::AgendaFormat,
+        rules::{RULES, Severity, not_applicable},
+    },
 };
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt::Write as _, fs};
 
 #[test]
 fn a_good_agenda_has_no_fault() {
@@ -107,6 +111,48 @@ fn bad_agendas() -> Vec<(Value, Vec<&'static str>)> {
             with("/questions/0/report", json!({"href": "r.pdf", "mediaType": "application/pdf", "sha256": "abc"})),
             vec!["digest-unreadable /questions/0/report/sha256"],
         ),
+        (with("/members/4/absenceReason", json!("болезнь")), vec!["attendance-contradictory /members/4/absenceReason"]),
+        (
+            two(("/members/4/attendance", json!("absent")), ("/members/4/presence", json!([{"to": "2026-11-30T10:30:00+03:00"}]))),
+            vec![
+                "attendance-contradictory /members/4/presence",
+                "votes-do-not-add-up /questions/0/vote",
+                "voter-not-present /questions/0/vote/named/4/member",
+                "votes-do-not-add-up /questions/1/vote",
+            ],
+        ),
+        (
+            with("/members/4/presence", json!([{"to": "2026-11-30T11:30:00+03:00"}, {"from": "2026-11-30T11:20:00+03:00"}])),
+            vec!["attendance-contradictory /members/4/presence/1"],
+        ),
+        (
+            with("/members/4/presence", json!([{"from": "2026-11-30T11:50:00+03:00", "to": "2026-11-30T11:40:00+03:00"}])),
+            vec![
+                "attendance-contradictory /members/4/presence/0",
+                "votes-do-not-add-up /questions/0/vote",
+                "voter-not-present /questions/0/vote/named/4/member",
+            ],
+        ),
+        (
+            two(("/secretary", json!("m4")), ("/members/3/attendance", json!("absent"))),
+            vec![
+                "secretary-absent /secretary",
+                "votes-do-not-add-up /questions/0/vote",
+                "voter-not-present /questions/0/vote/named/3/member",
+                "votes-do-not-add-up /questions/1/vote",
+            ],
+        ),
+        (
+            two(
+                ("/questions/1/recusals", json!([{"member": "m5"}])),
+                ("/questions/1/vote/dissent", json!([{"member": "m5", "text": "Против."}])),
+            ),
+            vec!["votes-do-not-add-up /questions/1/vote", "dissenter-took-no-part /questions/1/vote/dissent/0/member"],
+        ),
+        (
+            two(("/questions/1/vote/papers/issued", json!(7)), ("/questions/1/vote/papers/notReturned", json!(2))),
+            vec!["ballot-papers-do-not-add-up /questions/1/vote/papers/issued"],
+        ),
         // Somebody who comes during a question may have voted on it or not; who came after it cannot have.
         (with("/members/4/presence", late), vec![]),
         (
@@ -132,6 +178,7 @@ fn each_rule_fires_where_it_should_and_nowhere_else() {
 fn every_rule_is_tried() {
     let mut fired: BTreeSet<String> = bad_agendas().iter().flat_map(|(agenda, _)| findings(agenda).0).collect();
     fired.extend(warnings().iter().flat_map(|(agenda, _)| findings(agenda).1));
+    fired.extend(["chair-not-there".to_owned(), "speaker-not-there".to_owned()]); // who_left_is_missed
     let codes: BTreeSet<&str> = fired.iter().filter_map(|told| told.split(' ').next()).collect();
     let silent: Vec<&str> = RULES.iter().map(|rule| rule.code).filter(|code| !codes.contains(code)).collect();
     assert_eq!(silent, Vec::<&str>::new());
@@ -144,6 +191,14 @@ fn warnings() -> Vec<(Value, Vec<&'static str>)> {
         (with("/timeZone", Value::Null), vec!["time-zone-missing "]),
         (no_time, vec!["question-time-missing /questions/0"]),
         (with("/questions/1/report", report), vec!["report-missing /questions/0/report"]),
+        (with("/tellers", json!([])), vec!["tellers-missing /tellers"]),
+        (with("/questions/1/vote/papers", Value::Null), vec!["ballot-papers-missing /questions/1/vote"]),
+        (with("/questions/1/number", json!("1")), vec!["duplicate-number /questions/1/number"]),
+        (with("/questions/0/decision/1/due", json!("2026-11-29")), vec!["due-before-the-sitting /questions/0/decision/1/due"]),
+        (
+            with("/questions/0/vote/dissent", json!([{"member": "m1", "text": "Не согласен."}])),
+            vec!["dissent-of-a-supporter /questions/0/vote/dissent/0/member"],
+        ),
         (with("/title", json!("Заседание\u{0} совета\u{7}")), vec!["unprintable-character /title"]),
         (with("/questions/0/title", json!("О празднике 😀")), vec!["unprintable-character /questions/0/title"]),
     ]
@@ -161,7 +216,7 @@ fn texts_are_made_printable() {
     let agenda = with("/questions/0/title", json!("О бюджете\r\nна й\u{0}од 😀 \u{ffff}"));
     let agenda = spoil(agenda, "/place", json!("Сара\u{306}тов И\u{306}"));
     let (agenda, places) = read(&agenda);
-    let checked = check_now(agenda, &places, Language::Ru);
+    let checked = check_now(agenda, AgendaFormat::Native, &places, Language::Ru);
     assert_eq!(checked.agenda.questions[0].title, "О бюджете\nна йод ⟨U+1F600⟩ ⟨U+FFFF⟩");
     assert_eq!(checked.agenda.place.as_deref(), Some("Сарӑтов Й"));
     assert!(checked.warnings.iter().any(|fault| fault.detail.contains("U+0000")));
@@ -175,7 +230,7 @@ fn faults_name_the_question_and_what_to_do_in_the_agendas_language() {
         (Language::En, "Question 1 “О бюджете”: the votes make 6 (for 4, against 2", "Compare the count with the attendance."),
         (Language::De, "Tagesordnungspunkt 1 „О бюджете“: die Stimmen ergeben 6 (dafür 4, dagegen 2", "mit der Anwesenheit."),
     ] {
-        let checked = check_now(agenda.clone(), &places, language);
+        let checked = check_now(agenda.clone(), AgendaFormat::Native, &places, language);
         let detail = &checked.errors[0].detail;
         assert!(detail.starts_with(start) && detail.ends_with(end), "{detail}");
     }
@@ -186,7 +241,7 @@ fn no_sentence_has_a_gap() {
     for (agenda, _) in bad_agendas().into_iter().chain(warnings()) {
         for language in [Language::Ru, Language::En, Language::De] {
             let (agenda, places) = read(&agenda);
-            let checked = check_now(agenda, &places, language);
+            let checked = check_now(agenda, AgendaFormat::Native, &places, language);
             for fault in checked.errors.iter().chain(&checked.warnings) {
                 assert!(!fault.detail.contains(['{', '}']), "{}", fault.detail);
             }
@@ -194,30 +249,89 @@ fn no_sentence_has_a_gap() {
     }
 }
 
-/// A deliberately bad agenda: one answer names all of it.
+/// What is found although it was not there when the question was called: the chair has left, and so has who spoke.
 #[test]
-fn everything_is_told_at_once() {
-    let mut agenda = good();
-    for (pointer, value) in [
-        ("/members/3/attendance", json!("absent")),
-        ("/questions/0/vote/named/2/member", json!("m2")),
-        ("/questions/0/rapporteur", json!("nobody")),
-        ("/questions/1/vote/papers/issued", json!(9)),
-        ("/questions/1/decision", json!([])),
-    ] {
-        agenda = spoil(agenda, pointer, value);
-    }
-    let (agenda, places) = read(&agenda);
-    let told = told(&check_now(agenda, &places, Language::Ru).errors);
-    for want in [
+fn who_left_is_missed() {
+    let mut agenda = spoil(with("/members/0/presence", json!([{"to": "2026-11-30T10:50:00+03:00"}])), "/questions/1/vote", Value::Null);
+    agenda = spoil(agenda, "/questions/1/discussed", json!([{"speaker": "m1", "text": "Поддержал."}]));
+    let warnings = vec!["chair-not-there /questions/1".to_owned(), "speaker-not-there /questions/1/discussed/0/speaker".to_owned()];
+    assert_eq!(findings(&agenda), (Vec::new(), warnings));
+}
+
+/// A deliberately bad agenda: twelve different faults in nine questions, and one answer names them all and nothing else.
+#[test]
+fn twelve_faults_in_nine_questions_are_told_at_once() {
+    let (agenda, places) = read(&bad_agenda());
+    let checked = check_now(agenda, AgendaFormat::Native, &places, Language::Ru);
+    let mut found = told(&checked.errors);
+    found.sort();
+    let mut want = vec![
         "unknown-person /questions/0/rapporteur",
-        "votes-do-not-add-up /questions/0/vote",
-        "voted-twice /questions/0/vote/named/2/member",
-        "voter-not-present /questions/0/vote/named/3/member",
-        "votes-do-not-add-up /questions/1/vote",
-        "ballot-papers-do-not-add-up /questions/1/vote/papers/issued",
-        "nothing-decided /questions/1/decision",
-    ] {
-        assert!(told.contains(&want.to_owned()), "{want} is missing from {told:#?}");
+        "text-missing /questions/0/decision/0/text",
+        "voted-twice /questions/1/vote/named/2/member",
+        "voter-recused /questions/2/vote/named/4/member",
+        "votes-do-not-add-up /questions/3/vote",
+        "secret-ballot-with-names /questions/4/vote/named",
+        "ballot-papers-do-not-add-up /questions/4/vote/papers/issued",
+        "decision-against-the-vote /questions/5/outcome/category",
+        "nothing-decided /questions/6/decision",
+        "decision-numbering /questions/7/decision/0/number",
+        "date-unreadable /questions/7/decision/0/due",
+        "time-outside-sitting /questions/8/start",
+    ];
+    want.sort_unstable();
+    assert_eq!(found, want);
+    let codes: BTreeSet<&str> = want.iter().filter_map(|told| told.split(' ').next()).collect();
+    assert_eq!(codes.len(), 12, "each is another one");
+    for fault in &checked.errors {
+        let place = fault.pointer.split('/').nth(2).and_then(|place| place.parse::<usize>().ok()).expect("a question's pointer");
+        assert!(fault.detail.starts_with(&format!("Вопрос {} «Вопрос {}»: ", place + 1, place + 1)), "{}", fault.detail);
+    }
+}
+
+/// A rule is left out where the format has nothing for it to look at, and said to be; where most bodies leave an outcome out, its absence is a warning.
+#[test]
+fn what_a_format_cannot_carry_is_not_checked() {
+    let (agenda, places) = read(&bad_agenda());
+    for format in AgendaFormat::ALL {
+        let checked = check_now(agenda.clone(), format, &places, Language::Ru);
+        let is_ours = matches!(format, AgendaFormat::Native | AgendaFormat::Mapped);
+        let left_out = not_applicable(format);
+        assert_eq!(left_out.is_empty(), is_ours, "{format:?}: {left_out:?}");
+        for fault in checked.errors.iter().chain(&checked.warnings) {
+            assert!(!left_out.contains(&fault.code.as_str()), "{format:?}: {fault:?}");
+        }
+        let undecided = "nothing-decided /questions/6/decision".to_owned();
+        assert_eq!(told(&checked.errors).contains(&undecided), is_ours, "{format:?}");
+        assert_eq!(told(&checked.warnings).contains(&undecided), !is_ours, "{format:?}");
+    }
+}
+
+/// `UPDATE_DOCS=1` writes the table anew.
+#[test]
+fn the_documentation_says_which_rule_applies_to_which_format() {
+    const BEGIN: &str = "<!-- rules: written by tests/it/generator_rules.rs, UPDATE_DOCS=1 -->\n";
+    const END: &str = "<!-- end of rules -->";
+    let mut table = format!("| rule | {} |\n| --- |{}\n", AgendaFormat::ALL.map(AgendaFormat::as_str).join(" | "), " --- |".repeat(4));
+    let codes: BTreeSet<&str> = RULES.iter().map(|rule| rule.code).collect();
+    for code in codes {
+        let cells = AgendaFormat::ALL.map(|format| {
+            let rule = RULES.iter().find(|rule| rule.code == code && rule.applies_to(format));
+            match rule.map(|rule| rule.severity_in(format)) {
+                Some(Severity::Error) => "error",
+                Some(Severity::Warning) => "warning",
+                None => "not applicable",
+            }
+        });
+        writeln!(table, "| `{code}` | {} |", cells.join(" | ")).expect("a text grows");
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/agenda.md");
+    let text = fs::read_to_string(path).expect("the page");
+    let (before, rest) = text.split_once(BEGIN).expect("the beginning is marked");
+    let (listed, after) = rest.split_once(END).expect("the end is marked");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(path, format!("{before}{BEGIN}{table}{END}{after}")).expect("the page can be written");
+    } else {
+        assert_eq!(listed, table, "run this test with UPDATE_DOCS=1");
     }
 }

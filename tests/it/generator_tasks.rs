@@ -16,6 +16,7 @@ use protocol_bridge::{
     domain::{
         failure::FailureCode,
         protocol::{Format, Protocol},
+        register::Gap,
         task::{Phase, Status},
     },
     engine::facade::DeadLetterFilter,
@@ -140,7 +141,7 @@ on_both_databases! {
         let errors = told(&failure.errors);
         assert!(errors.contains(&"field-unknown /questions/1/titel".to_owned()), "{errors:?}");
         assert!(errors.contains(&"votes-do-not-add-up /questions/0/vote".to_owned()), "{errors:?}");
-        let report = node.generator.check(&id("a")).await.expect("a report");
+        let report = node.generator.check(&id("a"), None).await.expect("a report");
         assert_eq!(told(&report.errors), errors);
 
         set(good());
@@ -153,7 +154,7 @@ on_both_databases! {
 
     async fn an_agendas_own_number_is_kept_and_nobody_elses(database: TestDatabase) {
         let server = AgendaServer::start(|seen, before| {
-            let number = if seen.path == "/a" && before > 0 { "18" } else { "17" };
+            let number = if seen.path == "/d" { "25" } else if seen.path == "/a" && before > 0 { "18" } else { "17" };
             let agenda = with("/agendaId", json!(seen.path.trim_start_matches('/')));
             answer(200, if seen.path == "/c" { agenda } else { spoil(agenda, "/number", json!(number)) }.to_string())
         })
@@ -168,6 +169,15 @@ on_both_databases! {
         }
         assert_eq!(node.generate("c").await.status, Status::Completed);
         assert_eq!(node.protocols("c").await[0].number, "18", "the next after the greatest");
+
+        // Whoever looks after the register sees its gaps: those that an own number left, and a number without a protocol.
+        assert_eq!(node.generate("d").await.status, Status::Completed);
+        database.execute("INSERT INTO protocol_number (body, year, number, agenda_id, reserved_us) SELECT body, year, '19', 'e', reserved_us FROM protocol_number WHERE number = '17'").await;
+        let (registers, next) = node.generator.registers(2026, None, 10).await.expect("the store answers");
+        assert_eq!((registers.len(), next), (1, None));
+        assert_eq!(registers[0].unused().map(|entry| (entry.number.as_str(), entry.agenda_id.as_str())).collect::<Vec<_>>(), [("19", "e")]);
+        assert_eq!(registers[0].gaps(), [Gap { from: 20, to: 24 }]);
+        assert_eq!(node.generator.registers(2025, None, 10).await.expect("the store answers").0, []);
     }
 
     /// A replay may come days later: it prints what the agenda is then.
@@ -219,9 +229,9 @@ on_both_databases! {
             assert_eq!((listed.ready, listed.errors.is_empty()), (!is_bad, !is_bad), "{listed:#?}");
             assert!(!listed.title.is_empty() && listed.date.starts_with("2026-"), "{listed:#?}");
         }
-        let report = node.generator.check(&id("slow-council")).await.expect("a report, at once");
+        let report = node.generator.check(&id("slow-council"), None).await.expect("a report, at once");
         assert_eq!(told(&report.errors), Vec::<String>::new());
-        assert_eq!(node.generator.check(&id("nobody")).await.expect_err("unknown").code, FailureCode::AgendaNotFound);
+        assert_eq!(node.generator.check(&id("nobody"), None).await.expect_err("unknown").code, FailureCode::AgendaNotFound);
     }
 
     /// A source that does not answer in time counts as unchanged: the caller gets what it is owed.

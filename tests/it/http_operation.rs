@@ -59,10 +59,29 @@ on_both_databases! {
         let (status, wrong) = service.json(service.get("/api/agendas/wrong-9/check")).await;
         assert_eq!((status, &wrong["ready"]), (200, &false.into()), "{wrong}");
         assert!(wrong["errors"][0]["pointer"].as_str().unwrap().starts_with("/questions/0"), "{wrong}");
+        let (_, german) = service.json(service.get("/api/agendas/wrong-9/check").header("Accept-Language", "fr, de-AT;q=0.9, en;q=0.5")).await;
+        assert!(german["errors"][0]["detail"].as_str().unwrap().starts_with("Tagesordnungspunkt 1 "), "{german}");
         assert_eq!(service.json(service.get("/api/agendas/unknown-9/check")).await.0, 404);
         let (status, none) = service.json(service.get("/api/agendas")).await;
         assert_eq!((status, &none["items"], &none["nextCursor"]), (200, &serde_json::json!([]), &serde_json::Value::Null), "an HTTP source cannot list");
         assert_eq!(service.database.number("SELECT COUNT(*) FROM task").await, 0);
+    }
+
+    async fn registers_tell_what_is_missing(database: TestDatabase) {
+        let service = Service::start(database).await;
+        let number: u64 = service.protocol_of("5").await["number"].as_str().and_then(|number| number.parse().ok()).expect("a counted number");
+        service
+            .database
+            .execute(&format!("INSERT INTO protocol_number (body, year, number, agenda_id, reserved_us) SELECT body, year, '{}', 'x', 1 FROM protocol_number", number + 3))
+            .await;
+        let (status, list) = service.json(service.get("/api/registers?year=2026")).await;
+        assert_eq!((status, list["items"].as_array().map(Vec::len)), (200, Some(1)), "{list}");
+        let register = &list["items"][0];
+        assert_eq!((&register["given"], &register["unused"][0]["agendaId"]), (&2.into(), &"x".into()), "{list}");
+        assert_eq!(register["missing"], serde_json::json!([{ "from": number + 1, "to": number + 2 }]), "{list}");
+        for wrong in ["", "?year=x", "?year=0"] {
+            assert_eq!(service.json(service.get(&format!("/api/registers{wrong}"))).await.0, 400, "{wrong}");
+        }
     }
 
     async fn accepted_sockets_are_kept_alive(database: TestDatabase) {

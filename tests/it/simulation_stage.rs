@@ -143,6 +143,7 @@ impl Player {
             body: "Council".to_owned(),
             questions: Vec::new(),
             warnings: Vec::new(),
+            not_applicable: Vec::new(),
             origin: protocol_bridge::domain::protocol::Origin::default(),
         };
         let new = NewProtocol {

@@ -27,7 +27,7 @@ mod tree;
 pub use agenda::AgendaConfig;
 pub use auth::{Auth, CallerConfig, Rate, Role, check_name};
 pub use database::{Database, Migrate};
-pub use documents::{Documents, Generator};
+pub use documents::{Documents, DocumentsPlace, Generator};
 pub use engine::{Engine, Toggle};
 pub use http::Http;
 pub use keys::{documented, known};

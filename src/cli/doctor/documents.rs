@@ -66,8 +66,8 @@ enum Error {
 
 /// Looks at all documents; nothing is changed.
 pub(super) async fn check(config: &Config) -> (Finding, Option<Looked>) {
-    if !store::folder(config).exists() {
-        let found = format!("there is no document store at {}", store::folder(config).display());
+    if let Some(folder) = store::missing_folder(config) {
+        let found = format!("there is no document store at {}", folder.display());
         return (Finding::skipped(found), None);
     }
     let documents = match DocumentStore::open(&config.documents, &config.data_dir) {

@@ -3,7 +3,12 @@
 use super::{database, finding::Finding, folder::obstacle};
 use crate::{
     app::STORE_ID_SETTING,
-    base::{chain::chain, clock::Clock, config::Config, entropy::Entropy},
+    base::{
+        chain::chain,
+        clock::Clock,
+        config::{Config, DocumentsPlace},
+        entropy::Entropy,
+    },
     generator::documents::{DocumentStore, StoreError},
     store::{look::lacks_table, setting},
 };
@@ -11,15 +16,24 @@ use std::path::PathBuf;
 use uuid::Uuid;
 
 const LET_US_WRITE: &str = "Let the service's user read and write the folder, and see whether the disk is full or read-only.";
+const LET_US_IN: &str = "Start the store, make the bucket, and let documents.s3_access_key_id get, put, delete and list in it; tasks are tried again until \
+                         their attempts are used up.";
 
-/// Where the configured store is.
-pub(super) fn folder(config: &Config) -> PathBuf {
-    if config.documents.store.is_empty() { config.data_dir.join("documents") } else { PathBuf::from(&config.documents.store) }
+/// The folder in which the configured store is, if it is in one.
+pub(super) fn folder(config: &Config) -> Option<PathBuf> {
+    match config.documents.place(&config.data_dir) {
+        DocumentsPlace::Folder(folder) => Some(folder),
+        DocumentsPlace::Bucket { .. } => None,
+    }
+}
+
+/// The folder of the store, if that is where it should be and there is none.
+pub(super) fn missing_folder(config: &Config) -> Option<PathBuf> {
+    folder(config).filter(|folder| !folder.exists())
 }
 
 pub(super) async fn check(config: &Config, clock: &Clock, entropy: &Entropy) -> Finding {
-    let folder = folder(config);
-    if !folder.exists() {
+    if let Some(folder) = missing_folder(config) {
         if let Some(obstacle) = obstacle(&folder) {
             return Finding::failed(obstacle, LET_US_WRITE);
         }
@@ -31,23 +45,23 @@ pub(super) async fn check(config: &Config, clock: &Clock, entropy: &Entropy) -> 
     }
     let store = match DocumentStore::open(&config.documents, &config.data_dir) {
         Ok(store) => store,
-        Err(error) => return unusable(&error),
+        Err(error) => return unusable(config, &error),
     };
     match probe(&store, clock, entropy).await {
         Ok(true) => {}
         Ok(false) => {
             return Finding::failed("what was written does not come back", "The store loses data: look at the disk and its file system.");
         }
-        Err(error) => return unusable(&error),
+        Err(error) => return unusable(config, &error),
     }
     match store.id().await {
         Ok(theirs) => belongs(config, &store, theirs).await,
-        Err(error) => unusable(&error),
+        Err(error) => unusable(config, &error),
     }
 }
 
-fn unusable(error: &StoreError) -> Finding {
-    Finding::failed(chain(error), LET_US_WRITE)
+fn unusable(config: &Config, error: &StoreError) -> Finding {
+    Finding::failed(chain(error), if folder(config).is_some() { LET_US_WRITE } else { LET_US_IN })
 }
 
 /// Writes a blob that nothing else can be, reads it and takes it away.

@@ -10,6 +10,7 @@ use crate::{
     },
 };
 use bytesize::ByteSize;
+use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
 
 /// A sample that uses everything: tables, ballots, several hands of Cyrillic.
@@ -20,7 +21,7 @@ const NO_AGENDA: &str = "protocol-bridge-doctor";
 /// Room where the database and the documents are.
 pub(super) fn disk(config: &Config) -> Finding {
     let floor = config.engine.min_free_space.as_u64();
-    let folders = [config.data_dir.clone(), store::folder(config)];
+    let folders: Vec<PathBuf> = [Some(config.data_dir.clone()), store::folder(config)].into_iter().flatten().collect();
     let mut said = Vec::new();
     let mut least = u64::MAX;
     for folder in &folders {

@@ -2,7 +2,7 @@
 //!
 //! The head, each person and each question are read by themselves, so that one answer names everything that is wrong.
 
-use super::{Parsed, json_text, reader};
+use super::{AgendaFormat, Parsed, json_text, reader};
 use crate::{
     domain::{
         agenda::{Agenda, Guest, Language, Member, Question},
@@ -89,7 +89,7 @@ pub fn parse(bytes: &[u8], reading: Reading<'_>) -> Result<Parsed, Failure> {
         (Some(head), (Some(members), Some(invited))) => Some(Agenda { members, invited, questions: readable, ..head }),
         _ => None,
     };
-    Ok(Parsed { agenda, places, faults })
+    Ok(Parsed { format: AgendaFormat::Native, agenda, places, faults })
 }
 
 fn language_of(head: &serde_json::Map<String, Value>) -> Language {

@@ -1,10 +1,13 @@
 //! What an adapter made of a source's bytes.
 
+use super::AgendaFormat;
 use crate::domain::{agenda::Agenda, failure::Fault};
 
 /// An agenda as far as it could be read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Parsed {
+    /// In which the bytes came.
+    pub format: AgendaFormat,
     /// With those questions that could be read; `None` if the rest could not.
     pub agenda: Option<Agenda>,
     /// For each question in `agenda` its place in the source's list, so that pointers name the right one.

@@ -1,11 +1,18 @@
 //! Secret ballots: the papers must add up, and nobody is named.
 
-use super::rule::{Rule, Severity, Subject};
-use crate::{domain::agenda::Ballot, generator::words::Words};
+use super::rule::{Rule, Subject, Weight};
+use crate::{
+    domain::agenda::Ballot,
+    generator::{
+        format::Datum,
+        words::{Words, short},
+    },
+};
 
 pub static SECRET_BALLOT_WITH_NAMES: Rule = Rule {
     code: "secret-ballot-with-names",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[Datum::Papers, Datum::NamedVotes],
     words: Words {
         ru: "голосование тайное, но указано, кто как голосовал. Удалите поимённый список.",
         en: "the ballot is secret, but the votes are given by name. Remove the roll.",
@@ -20,7 +27,8 @@ pub static SECRET_BALLOT_WITH_NAMES: Rule = Rule {
 
 pub static PAPERS_ISSUED: Rule = Rule {
     code: "ballot-papers-do-not-add-up",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[Datum::Papers],
     words: Words {
         ru: "выдано бюллетеней {issued}, а в урне ({found}) и невозвращённых ({not_returned}) вместе {sum}. Сверьте протокол счётной комиссии.",
         en: "{issued} papers were issued, but those found ({found}) and not returned ({not_returned}) make {sum}. Compare with the tellers' record.",
@@ -45,7 +53,8 @@ pub static PAPERS_ISSUED: Rule = Rule {
 
 pub static PAPERS_FOUND: Rule = Rule {
     code: "ballot-papers-do-not-add-up",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[Datum::Papers, Datum::Counts],
     words: Words {
         ru: "в урне {found} бюллетеней, а за ({for}), против ({against}), воздержавшихся ({abstained}) и недействительных ({invalid}) вместе {sum}. Пересчитайте бюллетени.",
         en: "{found} papers were found, but for ({for}), against ({against}), abstained ({abstained}) and invalid ({invalid}) make {sum}. Count the papers again.",
@@ -67,6 +76,61 @@ pub static PAPERS_FOUND: Rule = Rule {
                     ("sum", &sum.to_string()),
                 ],
             );
+        }
+    }),
+};
+
+pub static TOO_MANY_PAPERS: Rule = Rule {
+    code: "ballot-papers-do-not-add-up",
+    weight: Weight::Error,
+    needs: &[Datum::Papers, Datum::Attendance],
+    words: Words {
+        ru: "выдано бюллетеней {issued}, а участвовали с правом голоса {entitled}. Сверьте число выданных бюллетеней с явкой.",
+        en: "{issued} papers were issued, but {entitled} entitled members took part. Compare the papers with the attendance.",
+        de: "{issued} Stimmzettel wurden ausgegeben, beteiligt waren {entitled} Stimmberechtigte. Vergleichen Sie die Stimmzettel mit der Anwesenheit.",
+    },
+    subject: Subject::Question(|case, findings| {
+        let Some(papers) = case.question.vote.as_ref().and_then(|vote| vote.papers.as_ref()) else { return };
+        let entitled = case.entitled();
+        // That the papers themselves do not add up, or the votes, is told by other rules: what they count wrongly is wrong here, too.
+        let add_up = u64::from(papers.issued) == u64::from(papers.found) + u64::from(papers.not_returned);
+        if papers.issued > entitled.at_most && papers.found <= entitled.at_most && add_up {
+            findings.add("/vote/papers/issued", &[("issued", &papers.issued.to_string()), ("entitled", &entitled.to_string())]);
+        }
+    }),
+};
+
+pub static PAPERS_MISSING: Rule = Rule {
+    code: "ballot-papers-missing",
+    weight: Weight::Warning,
+    needs: &[Datum::Papers],
+    words: Words {
+        ru: "голосование тайное, а счёт бюллетеней не указан. Внесите данные протокола счётной комиссии.",
+        en: "the ballot is secret, but its papers are not accounted for. Enter the tellers' figures.",
+        de: "die Abstimmung ist geheim, die Stimmzettel sind aber nicht nachgewiesen. Tragen Sie die Zahlen der Zählkommission ein.",
+    },
+    subject: Subject::Question(|case, findings| {
+        if case.question.vote.as_ref().is_some_and(|vote| vote.ballot == Ballot::Secret && vote.papers.is_none()) {
+            findings.add("/vote", &[]);
+        }
+    }),
+};
+
+pub static TELLERS_MISSING: Rule = Rule {
+    code: "tellers-missing",
+    weight: Weight::Warning,
+    needs: &[Datum::Papers, Datum::Officers],
+    words: Words {
+        ru: "Голосование по вопросу {number} тайное, а счётная комиссия не указана. Укажите её членов (tellers).",
+        en: "The ballot on question {number} is secret, but no tellers are named. Name them (tellers).",
+        de: "Die Abstimmung zu Punkt {number} ist geheim, eine Zählkommission ist aber nicht angegeben. Geben Sie sie an (tellers).",
+    },
+    subject: Subject::Agenda(|sitting, findings| {
+        let is_secret = |index: &usize| sitting.agenda.questions[*index].vote.as_ref().is_some_and(|vote| vote.ballot == Ballot::Secret);
+        if sitting.agenda.tellers.is_empty()
+            && let Some(index) = sitting.in_order().into_iter().find(is_secret)
+        {
+            findings.add("/tellers", &[("number", &short(sitting.number(index)))]);
         }
     }),
 };

@@ -1,17 +1,21 @@
 //! What was decided must follow from the vote, and must be there.
 
 use super::{
-    rule::{Rule, Severity, Subject},
+    rule::{Rule, Subject, Weight},
     sitting::Case,
 };
 use crate::{
     domain::agenda::{Majority, OutcomeCategory, Vote},
-    generator::words::{Words, short},
+    generator::{
+        format::{AgendaFormat, Datum},
+        words::{Words, short},
+    },
 };
 
 pub static DECISION_AGAINST_THE_VOTE: Rule = Rule {
     code: "decision-against-the-vote",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[Datum::Counts, Datum::Majority],
     words: Words {
         ru: "по итогам голосования (за — {for}, против — {against}; требуется: {majority}) решение {voted}, а записано обратное. Исправьте решение или итоги голосования.",
         en: "by the vote (for {for}, against {against}; needed: {majority}) the decision is {voted}, but the opposite is recorded. Correct the decision or the count.",
@@ -90,7 +94,8 @@ const fn majority_words(majority: Majority) -> Words {
 
 pub static NOTHING_DECIDED: Rule = Rule {
     code: "nothing-decided",
-    severity: Severity::Error,
+    weight: Weight::ErrorExceptIn(&[AgendaFormat::OParl, AgendaFormat::Legistar]),
+    needs: &[],
     words: Words {
         ru: "нет ни решения, ни иного итога. Внесите решение или укажите, что вопрос снят, перенесён или принят к сведению.",
         en: "there is neither a decision nor another outcome. Enter the decision, or say that it was withdrawn, postponed or noted.",
@@ -106,7 +111,8 @@ pub static NOTHING_DECIDED: Rule = Rule {
 
 pub static DECISION_NUMBERING: Rule = Rule {
     code: "decision-numbering",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[Datum::DecisionPoints],
     words: Words {
         ru: "пункт решения пронумерован «{found}», а должен быть «{wanted}». Исправьте номер или уберите его.",
         en: "a point of the decision is numbered “{found}” where “{wanted}” is due. Correct the number or leave it out.",
@@ -125,7 +131,8 @@ pub static DECISION_NUMBERING: Rule = Rule {
 
 pub static DATE_UNREADABLE: Rule = Rule {
     code: "date-unreadable",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[Datum::DecisionPoints],
     words: Words {
         ru: "срок «{text}» — не дата вида 2026-12-31. Исправьте его.",
         en: "the due date “{text}” is not a date like 2026-12-31. Correct it.",
@@ -137,6 +144,28 @@ pub static DATE_UNREADABLE: Rule = Rule {
                 && (due.len() != 10 || due.parse::<jiff::civil::Date>().is_err())
             {
                 findings.add(&format!("/decision/{index}/due"), &[("text", &short(due))]);
+            }
+        }
+    }),
+};
+
+pub static DUE_BEFORE_THE_SITTING: Rule = Rule {
+    code: "due-before-the-sitting",
+    weight: Weight::Warning,
+    needs: &[Datum::DecisionPoints],
+    words: Words {
+        ru: "срок «{due}» наступил до заседания ({date}). Проверьте срок.",
+        en: "the due date “{due}” is before the sitting ({date}). Check it.",
+        de: "die Frist „{due}“ liegt vor der Sitzung ({date}). Prüfen Sie sie.",
+    },
+    subject: Subject::Question(|case, findings| {
+        // The local date of the start, as it is written.
+        let Some(date) = case.sitting.agenda.start.get(..10).and_then(|date| date.parse::<jiff::civil::Date>().ok()) else { return };
+        for (index, point) in case.question.decision.iter().enumerate() {
+            if let Some(due) = point.due.as_ref().filter(|due| due.len() == 10)
+                && due.parse::<jiff::civil::Date>().is_ok_and(|due| due < date)
+            {
+                findings.add(&format!("/decision/{index}/due"), &[("due", due), ("date", &date.to_string())]);
             }
         }
     }),

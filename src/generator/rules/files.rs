@@ -1,17 +1,21 @@
 //! Reports and attachments, as far as that can be seen without opening them; COLLECT compares their content.
 
 use super::{
-    rule::{Findings, Rule, Severity, Subject},
+    rule::{Findings, Rule, Subject, Weight},
     sitting::Case,
 };
 use crate::{
     domain::agenda::File,
-    generator::words::{Words, short},
+    generator::{
+        format::Datum,
+        words::{Words, short},
+    },
 };
 
 pub static REPORT_MISSING: Rule = Rule {
     code: "report-missing",
-    severity: Severity::Warning,
+    weight: Weight::Warning,
+    needs: &[Datum::Reports],
     words: Words {
         ru: "доклад подписан, но файла доклада нет, хотя к другим вопросам он приложен. Приложите его.",
         en: "its report is signed, but there is no file, although other questions have theirs. Attach it.",
@@ -28,7 +32,8 @@ pub static REPORT_MISSING: Rule = Rule {
 
 pub static DIGEST_UNREADABLE: Rule = Rule {
     code: "digest-unreadable",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[Datum::Digests],
     words: Words {
         ru: "«{text}» — не контрольная сумма SHA-256 (64 знака 0–9, a–f). Исправьте её.",
         en: "“{text}” is not a SHA-256 digest (64 characters 0–9, a–f). Correct it.",

@@ -1,15 +1,19 @@
 //! Ids that are given twice, and texts without which there is nothing to print.
 
 use super::{
-    rule::{Findings, Rule, Severity, Subject},
+    rule::{Findings, Rule, Subject, Weight},
     sitting::{Case, Sitting},
 };
-use crate::generator::words::{Words, short};
+use crate::generator::{
+    format::Datum,
+    words::{Words, short},
+};
 use std::collections::HashMap;
 
 pub static NO_QUESTIONS: Rule = Rule {
     code: "no-questions",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[],
     words: Words {
         ru: "В повестке нет ни одного вопроса. Внесите вопросы.",
         en: "The agenda has no questions. Enter them.",
@@ -29,7 +33,7 @@ const MISSING: Words = Words {
 };
 
 pub static TEXT_MISSING: Rule =
-    Rule { code: "text-missing", severity: Severity::Error, words: MISSING, subject: Subject::Agenda(texts_of_agenda) };
+    Rule { code: "text-missing", weight: Weight::Error, needs: &[], words: MISSING, subject: Subject::Agenda(texts_of_agenda) };
 
 fn texts_of_agenda(sitting: &Sitting<'_>, findings: &mut Findings<'_>) {
     let agenda = sitting.agenda;
@@ -46,7 +50,7 @@ fn texts_of_agenda(sitting: &Sitting<'_>, findings: &mut Findings<'_>) {
 }
 
 pub static QUESTION_TEXT_MISSING: Rule =
-    Rule { code: "text-missing", severity: Severity::Error, words: MISSING, subject: Subject::Question(texts_of_question) };
+    Rule { code: "text-missing", weight: Weight::Error, needs: &[], words: MISSING, subject: Subject::Question(texts_of_question) };
 
 fn texts_of_question(case: &Case<'_>, findings: &mut Findings<'_>) {
     require(&case.question.title, "/title", findings);
@@ -63,7 +67,8 @@ fn require(text: &str, pointer: &str, findings: &mut Findings<'_>) {
 
 pub static DUPLICATE_PERSON: Rule = Rule {
     code: "duplicate-id",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[],
     words: Words {
         ru: "Идентификатор «{id}» указан дважды: здесь и в {first}. Оставьте каждому свой.",
         en: "The id “{id}” is given twice: here and at {first}. Give each its own.",
@@ -86,7 +91,8 @@ pub static DUPLICATE_PERSON: Rule = Rule {
 
 pub static DUPLICATE_QUESTION: Rule = Rule {
     code: "duplicate-id",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[],
     words: Words {
         ru: "идентификатор вопроса «{id}» уже занят вопросом {other}. Дайте вопросу свой.",
         en: "the question's id “{id}” is that of question {other}, too. Give it its own.",
@@ -101,7 +107,8 @@ pub static DUPLICATE_QUESTION: Rule = Rule {
 
 pub static DUPLICATE_ORDER: Rule = Rule {
     code: "duplicate-order",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[],
     words: Words {
         ru: "место в повестке ({order}) уже занято вопросом {other}. Укажите разные места.",
         en: "the place in the agenda ({order}) is that of question {other}, too. Give them different places.",
@@ -121,3 +128,19 @@ fn twin<'a, T: PartialEq>(case: &Case<'a>, value: impl Fn(&crate::domain::agenda
     let index = earlier.enumerate().find(|(_, question)| value(question) == value(case.question))?.0;
     Some(case.sitting.number(index))
 }
+
+pub static DUPLICATE_NUMBER: Rule = Rule {
+    code: "duplicate-number",
+    weight: Weight::Warning,
+    needs: &[Datum::UniqueNumbers],
+    words: Words {
+        ru: "номер {number} уже есть у другого вопроса (место в повестке {other}). Исправьте номер или уберите его.",
+        en: "the number {number} is that of another question (place {other}), too. Correct the number or leave it out.",
+        de: "die Nummer {number} hat auch ein anderer Punkt (Platz {other}). Berichtigen Sie die Nummer oder lassen Sie sie weg.",
+    },
+    subject: Subject::Question(|case, findings| {
+        if let Some(other) = case.sitting.has_number_before(case) {
+            findings.add("/number", &[("number", &short(case.number)), ("other", &other.order.to_string())]);
+        }
+    }),
+};

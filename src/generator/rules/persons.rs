@@ -1,17 +1,21 @@
 //! Everyone who is named must be a member or an invited person.
 
 use super::{
-    rule::{Findings, Rule, Severity, Subject},
-    sitting::{Case, Sitting},
+    rule::{Findings, Rule, Subject, Weight},
+    sitting::{Case, Sitting, There},
 };
 use crate::{
     domain::agenda::Attendance,
-    generator::words::{Words, short},
+    generator::{
+        format::Datum,
+        words::{Words, short},
+    },
 };
 
 pub static UNKNOWN_OFFICER: Rule = Rule {
     code: "unknown-person",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[Datum::Officers],
     words: Words {
         ru: "«{id}» нет среди членов и приглашённых. Внесите это лицо в список или исправьте идентификатор.",
         en: "“{id}” is neither a member nor invited. Add the person or correct the id.",
@@ -37,7 +41,8 @@ fn officers(sitting: &Sitting<'_>, findings: &mut Findings<'_>) {
 
 pub static UNKNOWN_PERSON: Rule = Rule {
     code: "unknown-person",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[Datum::Speakers],
     words: Words {
         ru: "«{id}» нет среди членов и приглашённых. Внесите это лицо в список или исправьте идентификатор.",
         en: "“{id}” is neither a member nor invited. Add the person or correct the id.",
@@ -74,7 +79,8 @@ fn named_in_question(case: &Case<'_>, findings: &mut Findings<'_>) {
 
 pub static CHAIR_ABSENT: Rule = Rule {
     code: "chair-absent",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[Datum::Officers, Datum::Attendance],
     words: Words {
         ru: "Председательствующий {name} отмечен как отсутствующий. Исправьте явку или укажите того, кто вёл заседание.",
         en: "{name}, who presides, is marked absent. Correct the attendance or name who presided.",
@@ -85,6 +91,67 @@ pub static CHAIR_ABSENT: Rule = Rule {
             && chair.attendance == Attendance::Absent
         {
             findings.add("/chair", &[("name", &short(&chair.name))]);
+        }
+    }),
+};
+
+pub static SECRETARY_ABSENT: Rule = Rule {
+    code: "secretary-absent",
+    weight: Weight::Error,
+    needs: &[Datum::Officers, Datum::Attendance],
+    words: Words {
+        ru: "Секретарь {name} отмечен(а) как отсутствующий(ая). Исправьте явку или укажите того, кто вёл протокол.",
+        en: "{name}, who keeps the minutes, is marked absent. Correct the attendance or name who kept them.",
+        de: "{name} führt das Protokoll, ist aber als abwesend vermerkt. Berichtigen Sie die Anwesenheit oder die Protokollführung.",
+    },
+    subject: Subject::Agenda(|sitting, findings| {
+        if let Some(secretary) = sitting.member(&sitting.agenda.secretary)
+            && secretary.attendance == Attendance::Absent
+        {
+            findings.add("/secretary", &[("name", &short(&secretary.name))]);
+        }
+    }),
+};
+
+pub static CHAIR_NOT_THERE: Rule = Rule {
+    code: "chair-not-there",
+    weight: Weight::Warning,
+    needs: &[Datum::Officers, Datum::Presence],
+    words: Words {
+        ru: "председательствующий {name} при рассмотрении вопроса отсутствовал(а). Укажите в протоколе, кто вёл заседание.",
+        en: "{name}, who presides, was not there at this question. Say in the protocol who presided.",
+        de: "{name} leitet die Sitzung, war bei diesem Punkt aber nicht anwesend. Vermerken Sie, wer den Vorsitz führte.",
+    },
+    subject: Subject::Question(|case, findings| {
+        // That the chair was absent altogether is told once, for the whole agenda.
+        if let Some(chair) = case.sitting.member(&case.sitting.agenda.chair)
+            && chair.attendance != Attendance::Absent
+            && case.there(chair) == There::No
+        {
+            findings.add("", &[("name", &short(&chair.name))]);
+        }
+    }),
+};
+
+pub static SPEAKER_NOT_THERE: Rule = Rule {
+    code: "speaker-not-there",
+    weight: Weight::Warning,
+    needs: &[Datum::Speakers, Datum::Attendance],
+    words: Words {
+        ru: "{name} докладывает или выступает, но при рассмотрении вопроса отсутствовал(а). Исправьте явку или укажите того, кто говорил.",
+        en: "{name} reports or speaks, but was not there at this question. Correct the attendance or name who spoke.",
+        de: "{name} trägt vor oder spricht, war bei diesem Punkt aber nicht anwesend. Berichtigen Sie die Anwesenheit oder den Namen.",
+    },
+    subject: Subject::Question(|case, findings| {
+        let rapporteur = case.question.rapporteur.iter().map(|id| (id, "/rapporteur".to_owned()));
+        let speakers = case.question.discussed.iter().enumerate();
+        let speakers = speakers.map(|(index, speech)| (&speech.speaker, format!("/discussed/{index}/speaker")));
+        for (id, pointer) in rapporteur.chain(speakers) {
+            if let Some(member) = case.sitting.member(id)
+                && case.there(member) == There::No
+            {
+                findings.add(&pointer, &[("name", &short(&member.name))]);
+            }
         }
     }),
 };

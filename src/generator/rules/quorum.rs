@@ -1,11 +1,15 @@
 //! Quorum at the question itself: late arrivals, leavings and recusals count.
 
-use super::rule::{Rule, Severity, Subject};
-use crate::{domain::agenda::OutcomeCategory, generator::words::Words};
+use super::rule::{Rule, Subject, Weight};
+use crate::{
+    domain::agenda::OutcomeCategory,
+    generator::{format::Datum, words::Words},
+};
 
 pub static NO_QUORUM: Rule = Rule {
     code: "no-quorum",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[Datum::Quorum, Datum::Attendance],
     words: Words {
         ru: "для решения нужно {needed} членов с правом голоса, а участвовало {present} (из {all}; отводы и уход учтены). Проверьте явку или отложите вопрос.",
         en: "{needed} voting members are needed to decide, {present} of {all} took part (recusals and leavings counted). Check the attendance or postpone the question.",

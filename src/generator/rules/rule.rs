@@ -3,7 +3,10 @@
 use super::sitting::{Case, Sitting};
 use crate::{
     domain::{agenda::Language, failure::Fault},
-    generator::words::{Values, Words, short},
+    generator::{
+        format::{AgendaFormat, Datum},
+        words::{Values, Words, short},
+    },
 };
 
 /// One rule.
@@ -11,10 +14,29 @@ use crate::{
 pub struct Rule {
     /// Never changes its meaning.
     pub code: &'static str,
-    pub severity: Severity,
+    pub weight: Weight,
+    /// What the rule looks at; in a format that cannot carry all of it the rule is not applicable.
+    pub needs: &'static [Datum],
     /// What is wrong and what to do; `{names}` are filled in by the rule.
     pub words: Words,
     pub subject: Subject,
+}
+
+impl Rule {
+    /// Whether the format can carry what the rule looks at.
+    #[must_use]
+    pub fn applies_to(&self, format: AgendaFormat) -> bool {
+        self.needs.iter().all(|datum| format.carries(*datum))
+    }
+
+    #[must_use]
+    pub fn severity_in(&self, format: AgendaFormat) -> Severity {
+        match self.weight {
+            Weight::Error => Severity::Error,
+            Weight::ErrorExceptIn(lenient) if !lenient.contains(&format) => Severity::Error,
+            Weight::Warning | Weight::ErrorExceptIn(_) => Severity::Warning,
+        }
+    }
 }
 
 /// What a finding means.
@@ -24,6 +46,15 @@ pub enum Severity {
     Error,
     /// Goes on the record.
     Warning,
+}
+
+/// How heavy a rule's findings are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    Error,
+    Warning,
+    /// An error, but a warning in formats in which most bodies leave it out.
+    ErrorExceptIn(&'static [AgendaFormat]),
 }
 
 /// What a rule looks at.
@@ -71,8 +102,8 @@ const QUESTION: Words =
 
 /// Runs all rules that look at the agenda as a whole.
 #[must_use]
-pub fn run_on_agenda<'r>(rules: &'r [&'r Rule], sitting: &Sitting<'_>, language: Language) -> Vec<(&'r Rule, Fault)> {
-    run(rules, language, "", "", |rule, findings| match rule.subject {
+pub fn run_on_agenda(rules: &[&Rule], sitting: &Sitting<'_>, language: Language) -> Vec<(Severity, Fault)> {
+    run(rules, sitting.format, language, "", "", |rule, findings| match rule.subject {
         Subject::Agenda(check) => check(sitting, findings),
         Subject::Question(_) => {}
     })
@@ -80,27 +111,28 @@ pub fn run_on_agenda<'r>(rules: &'r [&'r Rule], sitting: &Sitting<'_>, language:
 
 /// Runs all rules that look at one question.
 #[must_use]
-pub fn run_on_question<'r>(rules: &'r [&'r Rule], case: &Case<'_>, language: Language) -> Vec<(&'r Rule, Fault)> {
+pub fn run_on_question(rules: &[&Rule], case: &Case<'_>, language: Language) -> Vec<(Severity, Fault)> {
     let base = format!("/questions/{}", case.place);
     let prefix = QUESTION.say(language, &[("number", &short(case.number)), ("title", &short(&case.question.title))]);
-    run(rules, language, &base, &prefix, |rule, findings| match rule.subject {
+    run(rules, case.sitting.format, language, &base, &prefix, |rule, findings| match rule.subject {
         Subject::Question(check) => check(case, findings),
         Subject::Agenda(_) => {}
     })
 }
 
-fn run<'r>(
-    rules: &'r [&'r Rule],
+fn run(
+    rules: &[&Rule],
+    format: AgendaFormat,
     language: Language,
     base: &str,
     prefix: &str,
     check: impl Fn(&Rule, &mut Findings<'_>),
-) -> Vec<(&'r Rule, Fault)> {
+) -> Vec<(Severity, Fault)> {
     let mut all = Vec::new();
-    for rule in rules {
+    for rule in rules.iter().filter(|rule| rule.applies_to(format)) {
         let mut findings = Findings::new(rule, language, base, prefix);
         check(rule, &mut findings);
-        all.extend(findings.found.into_iter().map(|fault| (*rule, fault)));
+        all.extend(findings.found.into_iter().map(|fault| (rule.severity_in(format), fault)));
     }
     all
 }

@@ -3,9 +3,12 @@
 //! A question lasts from its own start to the next question's. Whoever was there for a part of it only may or may not have voted, and rules give the agenda the
 //! benefit of that doubt: a member who arrives during the discussion and votes is no contradiction.
 
-use crate::domain::{
-    agenda::{Agenda, Attendance, Member, Question, Share},
-    time::Timestamp,
+use crate::{
+    domain::{
+        agenda::{Agenda, Attendance, Member, Question, Share},
+        time::Timestamp,
+    },
+    generator::format::AgendaFormat,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -13,6 +16,7 @@ use std::collections::{HashMap, HashSet};
 #[derive(Debug)]
 pub struct Sitting<'a> {
     pub agenda: &'a Agenda,
+    pub format: AgendaFormat,
     pub start: Option<Timestamp>,
     pub end: Option<Timestamp>,
     members: HashMap<&'a str, &'a Member>,
@@ -60,7 +64,7 @@ impl std::fmt::Display for Count {
 
 impl<'a> Sitting<'a> {
     #[must_use]
-    pub fn of(agenda: &'a Agenda) -> Self {
+    pub fn of(agenda: &'a Agenda, format: AgendaFormat) -> Self {
         let mut by_order: Vec<usize> = (0..agenda.questions.len()).collect();
         by_order.sort_by_key(|&index| agenda.questions[index].order);
         let mut ranks = vec![0; by_order.len()];
@@ -72,6 +76,7 @@ impl<'a> Sitting<'a> {
         starts.sort_unstable();
         Self {
             agenda,
+            format,
             start: agenda.start.parse().ok(),
             end: time(agenda.end.as_deref()),
             members: agenda.members.iter().map(|member| (member.id.as_str(), member)).collect(),
@@ -99,6 +104,14 @@ impl<'a> Sitting<'a> {
     #[must_use]
     pub fn number(&self, index: usize) -> &str {
         &self.numbers[index]
+    }
+
+    /// The question before this one that has its printed number.
+    #[must_use]
+    pub fn has_number_before(&self, case: &Case<'_>) -> Option<&'a Question> {
+        let mut earlier =
+            self.agenda.questions.iter().zip(&self.numbers).take_while(|(question, _)| !std::ptr::eq(*question, case.question));
+        earlier.find(|(_, number)| *number == case.number).map(|(question, _)| question)
     }
 
     #[must_use]
@@ -149,7 +162,8 @@ impl Case<'_> {
             return There::Throughout;
         }
         let Some(start) = time(self.question.start.as_deref()) else { return There::Perhaps };
-        let next = self.sitting.starts.iter().copied().find(|next| *next > start).or(self.sitting.end);
+        let later = self.sitting.starts.partition_point(|other| *other <= start);
+        let next = self.sitting.starts.get(later).copied().or(self.sitting.end);
         let mut there = There::No;
         for interval in &member.presence {
             let (from, to) = (time(interval.from.as_deref()), time(interval.to.as_deref()));

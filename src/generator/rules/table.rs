@@ -1,6 +1,7 @@
 //! All rules, in the order in which a secretary wants to read what they find.
 
-use super::{ballots, decisions, files, identity, persons, quorum, rule::Rule, times, votes};
+use super::{attendance, ballots, decisions, dissent, files, identity, persons, quorum, rule::Rule, times, votes};
+use crate::generator::format::AgendaFormat;
 
 pub static RULES: &[&Rule] = &[
     &identity::NO_QUESTIONS,
@@ -9,9 +10,16 @@ pub static RULES: &[&Rule] = &[
     &identity::DUPLICATE_PERSON,
     &identity::DUPLICATE_QUESTION,
     &identity::DUPLICATE_ORDER,
+    &identity::DUPLICATE_NUMBER,
     &persons::UNKNOWN_OFFICER,
     &persons::UNKNOWN_PERSON,
     &persons::CHAIR_ABSENT,
+    &persons::SECRETARY_ABSENT,
+    &persons::CHAIR_NOT_THERE,
+    &persons::SPEAKER_NOT_THERE,
+    &attendance::ABSENT_AND_THERE,
+    &attendance::PRESENT_WITH_A_REASON_FOR_ABSENCE,
+    &attendance::INTERVALS_OUT_OF_ORDER,
     &times::TIME_UNREADABLE,
     &times::QUESTION_TIME_UNREADABLE,
     &times::TIME_ZONE_UNKNOWN,
@@ -30,13 +38,29 @@ pub static RULES: &[&Rule] = &[
     &ballots::SECRET_BALLOT_WITH_NAMES,
     &ballots::PAPERS_ISSUED,
     &ballots::PAPERS_FOUND,
+    &ballots::TOO_MANY_PAPERS,
+    &ballots::PAPERS_MISSING,
+    &ballots::TELLERS_MISSING,
+    &dissent::DISSENTER_TOOK_NO_PART,
+    &dissent::DISSENT_OF_A_SUPPORTER,
     &decisions::DECISION_AGAINST_THE_VOTE,
     &decisions::NOTHING_DECIDED,
     &decisions::DECISION_NUMBERING,
     &decisions::DATE_UNREADABLE,
+    &decisions::DUE_BEFORE_THE_SITTING,
     &files::REPORT_MISSING,
     &files::DIGEST_UNREADABLE,
 ];
+
+/// The codes of rules whose input a format cannot carry, each once.
+#[must_use]
+pub fn not_applicable(format: AgendaFormat) -> Vec<&'static str> {
+    let applies = |code| RULES.iter().any(|rule| rule.code == code && rule.applies_to(format));
+    let mut codes: Vec<&str> = RULES.iter().map(|rule| rule.code).filter(|code| !applies(*code)).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
 
 #[cfg(test)]
 mod tests {
@@ -59,7 +83,7 @@ mod tests {
     fn one_code_has_one_severity() {
         for rule in RULES {
             for other in RULES {
-                assert!(rule.code != other.code || rule.severity == other.severity, "{}", rule.code);
+                assert!(rule.code != other.code || rule.weight == other.weight, "{}", rule.code);
             }
         }
     }

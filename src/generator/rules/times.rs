@@ -1,12 +1,15 @@
 //! Times: readable, and inside the sitting.
 
 use super::{
-    rule::{Findings, Rule, Severity, Subject},
+    rule::{Findings, Rule, Subject, Weight},
     sitting::{Sitting, time},
 };
 use crate::{
     domain::{agenda::Attendance, time::Timestamp},
-    generator::words::{Words, short},
+    generator::{
+        format::Datum,
+        words::{Words, short},
+    },
 };
 use jiff::tz::TimeZoneDatabase;
 
@@ -17,7 +20,7 @@ const UNREADABLE: Words = Words {
 };
 
 pub static TIME_UNREADABLE: Rule =
-    Rule { code: "time-unreadable", severity: Severity::Error, words: UNREADABLE, subject: Subject::Agenda(times_of_agenda) };
+    Rule { code: "time-unreadable", weight: Weight::Error, needs: &[], words: UNREADABLE, subject: Subject::Agenda(times_of_agenda) };
 
 fn times_of_agenda(sitting: &Sitting<'_>, findings: &mut Findings<'_>) {
     readable(Some(&sitting.agenda.start), "/start", findings);
@@ -32,7 +35,8 @@ fn times_of_agenda(sitting: &Sitting<'_>, findings: &mut Findings<'_>) {
 
 pub static QUESTION_TIME_UNREADABLE: Rule = Rule {
     code: "time-unreadable",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[Datum::QuestionTimes],
     words: UNREADABLE,
     subject: Subject::Question(|case, findings| readable(case.question.start.as_ref(), "/start", findings)),
 };
@@ -47,7 +51,8 @@ fn readable(text: Option<&String>, pointer: &str, findings: &mut Findings<'_>) {
 
 pub static TIME_ZONE_UNKNOWN: Rule = Rule {
     code: "time-zone-unknown",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[],
     words: Words {
         ru: "Часовой пояс «{zone}» неизвестен. Укажите название из базы IANA, например Europe/Moscow.",
         en: "The time zone “{zone}” is unknown. Give its IANA name, such as Europe/Moscow.",
@@ -65,7 +70,8 @@ pub static TIME_ZONE_UNKNOWN: Rule = Rule {
 
 pub static TIME_ZONE_MISSING: Rule = Rule {
     code: "time-zone-missing",
-    severity: Severity::Warning,
+    weight: Weight::Warning,
+    needs: &[],
     words: Words {
         ru: "Часовой пояс не указан; время печатается так, как записано в повестке. Укажите timeZone.",
         en: "No time zone is given; times are printed as the agenda gives them. Give timeZone.",
@@ -80,7 +86,8 @@ pub static TIME_ZONE_MISSING: Rule = Rule {
 
 pub static ENDS_BEFORE_IT_STARTS: Rule = Rule {
     code: "sitting-ends-before-it-starts",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[],
     words: Words {
         ru: "Заседание закончилось ({end}) раньше, чем началось ({start}). Исправьте время.",
         en: "The sitting ends ({end}) before it starts ({start}). Correct the times.",
@@ -97,7 +104,8 @@ pub static ENDS_BEFORE_IT_STARTS: Rule = Rule {
 
 pub static PRESENCE_OUTSIDE_SITTING: Rule = Rule {
     code: "time-outside-sitting",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[Datum::Presence],
     words: Words {
         ru: "{name}: время присутствия ({text}) вне заседания. Исправьте его.",
         en: "{name}: the time of attendance ({text}) is outside the sitting. Correct it.",
@@ -121,7 +129,8 @@ pub static PRESENCE_OUTSIDE_SITTING: Rule = Rule {
 
 pub static TIME_OUTSIDE_SITTING: Rule = Rule {
     code: "time-outside-sitting",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[Datum::QuestionTimes],
     words: Words {
         ru: "начало рассмотрения ({text}) вне заседания. Исправьте время.",
         en: "it was called ({text}) outside the sitting. Correct the time.",
@@ -143,7 +152,8 @@ fn is_outside(sitting: &Sitting<'_>, time: Timestamp) -> bool {
 
 pub static QUESTION_TIME_MISSING: Rule = Rule {
     code: "question-time-missing",
-    severity: Severity::Warning,
+    weight: Weight::Warning,
+    needs: &[Datum::Presence, Datum::QuestionTimes],
     words: Words {
         ru: "кто-то пришёл позже или ушёл раньше, а время рассмотрения не указано: кворум и голоса проверены не полностью. Укажите start.",
         en: "somebody came late or left early, but it is not said when the question was called: quorum and votes are checked in part only. Give start.",

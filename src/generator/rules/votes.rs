@@ -1,18 +1,22 @@
 //! The arithmetic of votes, and who may cast one.
 
 use super::{
-    rule::{Findings, Rule, Severity, Subject},
+    rule::{Findings, Rule, Subject, Weight},
     sitting::{Case, There},
 };
 use crate::{
     domain::agenda::{Choice, Member, NamedVote, Vote},
-    generator::words::{Words, short},
+    generator::{
+        format::Datum,
+        words::{Words, short},
+    },
 };
 use std::collections::HashMap;
 
 pub static VOTES_DO_NOT_ADD_UP: Rule = Rule {
     code: "votes-do-not-add-up",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[Datum::Counts, Datum::Attendance],
     words: Words {
         ru: "голосов всего {sum} (за — {for}, против — {against}, воздержались — {abstained}, не голосовали — {not_voted}), а участвовали с правом голоса {entitled}. Сверьте итоги голосования с явкой.",
         en: "the votes make {sum} (for {for}, against {against}, abstained {abstained}, not voted {not_voted}), but {entitled} entitled members took part. Compare the count with the attendance.",
@@ -45,7 +49,8 @@ fn sum(vote: &Vote) -> u64 {
 
 pub static NAMED_VOTES_DIFFER: Rule = Rule {
     code: "named-votes-differ",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[Datum::Counts, Datum::NamedVotes],
     words: Words {
         ru: "поимённо «{choice}» — {named}, а в итоге указано {counted}. Сверьте поимённый список с итогом.",
         en: "by name there are {named} “{choice}”, the count says {counted}. Compare the roll with the count.",
@@ -87,7 +92,8 @@ const fn choice_words(choice: Choice) -> Words {
 
 pub static VOTED_TWICE: Rule = Rule {
     code: "voted-twice",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[Datum::NamedVotes],
     words: Words {
         ru: "{name} указан(а) в поимённом списке дважды. Оставьте один голос.",
         en: "{name} stands in the roll twice. Keep one vote.",
@@ -106,7 +112,8 @@ pub static VOTED_TWICE: Rule = Rule {
 
 pub static VOTER_NOT_PRESENT: Rule = Rule {
     code: "voter-not-present",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[Datum::NamedVotes, Datum::Attendance],
     words: Words {
         ru: "{name} голосует, но при рассмотрении вопроса отсутствовал(а). Исправьте явку или поимённый список.",
         en: "{name} votes, but was not there at this question. Correct the attendance or the roll.",
@@ -117,7 +124,8 @@ pub static VOTER_NOT_PRESENT: Rule = Rule {
 
 pub static VOTER_RECUSED: Rule = Rule {
     code: "voter-recused",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[Datum::NamedVotes, Datum::Recusals],
     words: Words {
         ru: "{name} голосует, хотя заявлен отвод. Удалите голос или отвод.",
         en: "{name} votes in spite of being recused. Remove the vote or the recusal.",
@@ -128,7 +136,8 @@ pub static VOTER_RECUSED: Rule = Rule {
 
 pub static VOTER_NOT_ENTITLED: Rule = Rule {
     code: "voter-not-entitled",
-    severity: Severity::Error,
+    weight: Weight::Error,
+    needs: &[Datum::NamedVotes, Datum::VotingRights],
     words: Words {
         ru: "{name} голосует, но права голоса не имеет. Исправьте список членов или поимённый список.",
         en: "{name} votes without a voting right. Correct the list of members or the roll.",

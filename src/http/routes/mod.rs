@@ -23,6 +23,7 @@ pub mod problem_page;
 pub mod protocol;
 pub mod protocols;
 pub mod readyz;
+pub mod registers;
 pub mod replay;
 pub mod replay_many;
 pub mod resume;

@@ -41,11 +41,13 @@ pub struct AgendaCheck {
     pub errors: Vec<Fault>,
     #[schema(value_type = Vec<FaultShape>)]
     pub warnings: Vec<Fault>,
+    /// Codes of the rules that the agenda's format gives nothing to look at.
+    pub not_applicable: Vec<&'static str>,
 }
 
 impl From<CheckReport> for AgendaCheck {
     fn from(report: CheckReport) -> Self {
-        let CheckReport { agenda_id, errors, warnings } = report;
-        Self { agenda_id, ready: errors.is_empty(), errors, warnings }
+        let CheckReport { agenda_id, language: _, errors, warnings, not_applicable } = report;
+        Self { agenda_id, ready: errors.is_empty(), errors, warnings, not_applicable }
     }
 }

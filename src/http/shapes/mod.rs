@@ -8,6 +8,7 @@ pub mod list;
 pub mod migration;
 pub mod problem_details;
 pub mod protocol;
+pub mod register;
 pub mod replay_summary;
 pub mod task;
 
@@ -19,5 +20,6 @@ pub use list::List;
 pub use migration::Migration;
 pub use problem_details::{FaultShape, ProblemDetails};
 pub use protocol::ProtocolResponse;
+pub use register::RegisterShape;
 pub use replay_summary::ReplaySummary;
 pub use task::{AttemptShape, TaskStatus, TaskWithAttempts};

@@ -7,7 +7,10 @@ use protocol_bridge::{
     },
     generator::{
         check::check_now,
-        format::native::{self, Reading},
+        format::{
+            AgendaFormat,
+            native::{self, Reading},
+        },
     },
 };
 use serde_json::{Value, json};
@@ -68,6 +71,47 @@ pub fn spoil(mut agenda: Value, pointer: &str, value: Value) -> Value {
     agenda
 }
 
+/// Nine questions with twelve different faults.
+pub fn bad_agenda() -> Value {
+    let roll = |last: &str| {
+        let voters = ["m1", "m2", "m3", "m4", last];
+        voters.iter().map(|member| json!({"member": member, "choice": "for"})).collect::<Vec<_>>()
+    };
+    let open = |named: Value| json!({"ballot": "open", "for": 5, "against": 0, "named": named});
+    let mut agenda = with("/questions", json!([]));
+    for n in 1..=9 {
+        let question = json!({
+            "id": format!("q{n}"), "order": n, "title": format!("Вопрос {n}"), "status": "PROTECTED", "start": format!("2026-11-30T10:{n}0:00+03:00"),
+            "decision": [{"text": "Решено."}], "vote": open(json!(roll("m5"))),
+        });
+        agenda = spoil(agenda, "/questions/-", if n < 6 { question } else { spoil(question, "/start", Value::Null) });
+    }
+    let changes = [
+        ("/questions/0/rapporteur", json!("nobody")),
+        ("/questions/0/decision/0/text", json!("")),
+        ("/questions/1/vote/named/2/member", json!("m2")),
+        ("/questions/2/recusals", json!([{"member": "m5"}])),
+        ("/questions/2/vote/notVoted", json!(0)),
+        ("/questions/3/vote", json!({"ballot": "open", "for": 5, "against": 2})),
+        ("/questions/4/vote/ballot", json!("secret")),
+        ("/questions/4/vote/papers", json!({"issued": 6, "found": 5})),
+        ("/questions/5/outcome", json!({"category": "rejected"})),
+        ("/questions/6/decision", json!([])),
+        ("/questions/7/decision/0/number", json!("8.2")),
+        ("/questions/7/decision/0/due", json!("31.12.2026")),
+        ("/questions/8/start", json!("2026-11-30T12:30:00+03:00")),
+    ];
+    for (pointer, value) in changes {
+        agenda = spoil(agenda, pointer, value);
+    }
+    // The recused member's vote is one fault, and no other number is wrong for it.
+    let voted = json!([
+        {"member": "m1", "choice": "for"}, {"member": "m2", "choice": "for"}, {"member": "m3", "choice": "for"}, {"member": "m4", "choice": "for"},
+        {"member": "m5", "choice": "for"}
+    ]);
+    spoil(agenda, "/questions/2/vote/named", voted)
+}
+
 /// Reads an agenda that must be readable.
 pub fn read(agenda: &Value) -> (Agenda, Vec<usize>) {
     let reading = Reading { asked: None, language: None, max_questions: 5000 };
@@ -79,7 +123,7 @@ pub fn read(agenda: &Value) -> (Agenda, Vec<usize>) {
 /// What CHECK says: errors and warnings, each as `code pointer`.
 pub fn findings(agenda: &Value) -> (Vec<String>, Vec<String>) {
     let (agenda, places) = read(agenda);
-    let checked = check_now(agenda, &places, Language::Ru);
+    let checked = check_now(agenda, AgendaFormat::Native, &places, Language::Ru);
     (told(&checked.errors), told(&checked.warnings))
 }
 

@@ -21,6 +21,7 @@ pub mod process;
 pub mod prometheus;
 pub mod reconcile;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
+pub mod s3;
 pub mod server;
 pub mod service;
 pub mod state_machine;

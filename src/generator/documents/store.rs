@@ -1,63 +1,43 @@
-//! The document store: blobs by the digest of their content, in a folder (fsynced) or wherever `object_store` reaches.
-//!
-//! A key is `sha256/ab/abcdef…`, so the same content is stored once and an entry never changes. A put always puts, even when the key exists: whoever collects
-//! orphans may be about to delete it. A blob that was put and then not referred to, because of a crash in between, is such an orphan.
+//! The store itself: what can be asked of it.
 
-use crate::{base::config, domain::time::Timestamp};
+use super::{
+    BlobWriter, StoreError,
+    key::{BLOBS, Stored},
+    place::Place,
+    verified::verified,
+};
+use crate::{base::config, domain::time::Timestamp, generator::compute};
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
-use object_store::{
-    GetOptions, GetRange, ObjectStore, ObjectStoreExt as _, PutMode, PutPayload, local::LocalFileSystem, path::Path as Key,
-};
+use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt as _, PutMode, PutPayload, path::Path as Key};
 use sha2::{Digest as _, Sha256};
-use std::{io, ops::Range, path::Path, sync::Arc};
-use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
+use std::{env, io, ops::Range, path::Path, sync::Arc};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// The store; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct DocumentStore {
-    objects: Arc<dyn ObjectStore>,
+    pub(super) objects: Arc<dyn ObjectStore>,
     /// Where it is, for people.
     place: Arc<str>,
+    /// The folder for what is on its way into the store.
+    pub(super) scratch: Arc<Path>,
 }
 
 /// The file beside the blobs that holds the store's own id.
 const ID: &str = "store-id";
 
-/// A blob's digest and size.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
-    /// Key of the blob.
-    pub blob: String,
-    /// Lower-case hex.
-    pub sha256: String,
-    pub bytes: u64,
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("the document store failed")]
-pub struct StoreError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
-
-impl From<object_store::Error> for StoreError {
-    fn from(error: object_store::Error) -> Self {
-        Self(Box::new(error))
-    }
-}
-
-impl From<io::Error> for StoreError {
-    fn from(error: io::Error) -> Self {
-        Self(Box::new(error))
-    }
-}
-
 impl DocumentStore {
-    /// Opens the store that is configured; the folder is made if it is not there.
+    /// Opens the store that is configured; a folder is made if it is not there. That a store elsewhere does not answer is told by the first request.
     ///
     /// # Errors
-    /// When it cannot be reached or written.
+    /// When a folder cannot be made, or what is configured is no store.
     pub fn open(config: &config::Documents, data_dir: &Path) -> Result<Self, StoreError> {
-        let folder = if config.store.is_empty() { data_dir.join("documents") } else { config.store.clone().into() };
-        Self::in_folder(&folder)
+        let place = match config.place(data_dir) {
+            config::DocumentsPlace::Folder(folder) => Place::folder(&folder)?,
+            config::DocumentsPlace::Bucket { bucket, prefix } => Place::bucket(config, &bucket, &prefix)?,
+        };
+        Ok(Self::at(place, &data_dir.join("tmp")))
     }
 
     /// A store in a folder, which is made if it is not there.
@@ -65,9 +45,11 @@ impl DocumentStore {
     /// # Errors
     /// When the folder cannot be made.
     pub fn in_folder(folder: &Path) -> Result<Self, StoreError> {
-        std::fs::create_dir_all(folder)?;
-        let objects = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true);
-        Ok(Self { objects: Arc::new(objects), place: folder.display().to_string().into() })
+        Ok(Self::at(Place::folder(folder)?, &env::temp_dir()))
+    }
+
+    fn at(place: Place, scratch: &Path) -> Self {
+        Self { objects: place.objects, place: place.name.into(), scratch: scratch.into() }
     }
 
     /// Where it is, for people.
@@ -111,8 +93,8 @@ impl DocumentStore {
     /// # Errors
     /// When the store fails.
     pub async fn put(&self, bytes: Bytes) -> Result<Stored, StoreError> {
-        let sha256 = hex(&Sha256::digest(&bytes));
-        let stored = Stored { blob: key_of(&sha256), sha256, bytes: bytes.len() as u64 };
+        let whole = bytes.clone();
+        let stored = compute(move || Stored::new(&Sha256::digest(&whole), whole.len() as u64)).await;
         self.objects.put(&Key::from(stored.blob.as_str()), PutPayload::from_bytes(bytes)).await?;
         Ok(stored)
     }
@@ -122,18 +104,22 @@ impl DocumentStore {
     /// # Errors
     /// When there is no room for it.
     pub async fn writer(&self) -> Result<BlobWriter, StoreError> {
-        let file = tokio::task::spawn_blocking(tempfile::tempfile).await.map_err(io::Error::other)??;
-        Ok(BlobWriter { store: self.clone(), file: tokio::fs::File::from_std(file), digest: Sha256::new(), bytes: 0 })
+        BlobWriter::begin(self.clone()).await
     }
 
-    /// Reads a blob whole, or a range of it as a stream; `None` if it is not there.
+    /// Reads a blob whole, or a range of it as a stream; `None` if it is not there. A whole one is compared with its key: the stream of one that is not what was
+    /// stored ends with an error.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn get(&self, blob: &str, range: Option<Range<u64>>) -> Result<Option<BoxStream<'static, io::Result<Bytes>>>, StoreError> {
+        let is_whole = range.is_none();
         let options = GetOptions { range: range.map(GetRange::Bounded), ..GetOptions::default() };
         match self.objects.get_opts(&Key::from(blob), options).await {
-            Ok(result) => Ok(Some(result.into_stream().map(|piece| piece.map_err(io::Error::other)).boxed())),
+            Ok(result) => {
+                let content = result.into_stream().map(|piece| piece.map_err(io::Error::other));
+                Ok(Some(if is_whole { verified(blob, content).boxed() } else { content.boxed() }))
+            }
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -142,13 +128,14 @@ impl DocumentStore {
     /// A blob whole, in memory: for what is known to be small.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store fails, or the blob is not what was stored.
     pub async fn read(&self, blob: &str) -> Result<Option<Bytes>, StoreError> {
-        match self.objects.get(&Key::from(blob)).await {
-            Ok(result) => Ok(Some(result.bytes().await?)),
-            Err(object_store::Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error.into()),
+        let Some(mut pieces) = self.get(blob, None).await? else { return Ok(None) };
+        let mut whole = Vec::new();
+        while let Some(piece) = pieces.try_next().await? {
+            whole.extend_from_slice(&piece);
         }
+        Ok(Some(whole.into()))
     }
 
     /// Every blob and when it was last put, in no order.
@@ -186,7 +173,7 @@ impl DocumentStore {
     /// Copies a blob into a file; `false` if it is not there.
     ///
     /// # Errors
-    /// When the store fails or the file cannot be written.
+    /// When the store fails, the blob is not what was stored, or the file cannot be written.
     pub async fn copy_to(&self, blob: &str, path: &Path) -> Result<bool, StoreError> {
         let Some(mut pieces) = self.get(blob, None).await? else { return Ok(false) };
         let mut file = tokio::fs::File::create(path).await?;
@@ -215,81 +202,8 @@ impl DocumentStore {
     }
 }
 
-/// Under this lie all blobs.
-const BLOBS: &str = "sha256";
 /// How much of a file is in memory at once.
 const PIECE: usize = 256 * 1024;
-/// Up to this size a blob goes to the store in one request; above it in parts of this size (S3 takes none below 5 MiB).
-const PART: u64 = 8 * 1024 * 1024;
-
-/// A blob on its way into the store. Dropping it leaves nothing behind.
-#[derive(Debug)]
-pub struct BlobWriter {
-    store: DocumentStore,
-    file: tokio::fs::File,
-    digest: Sha256,
-    bytes: u64,
-}
-
-impl BlobWriter {
-    /// # Errors
-    /// When the disk is full.
-    pub async fn write(&mut self, piece: &[u8]) -> Result<(), StoreError> {
-        self.digest.update(piece);
-        self.bytes += piece.len() as u64;
-        self.file.write_all(piece).await?;
-        Ok(())
-    }
-
-    /// How much has been written.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Puts what was written into the store.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn finish(mut self) -> Result<Stored, StoreError> {
-        let sha256 = hex(&self.digest.finalize());
-        let stored = Stored { blob: key_of(&sha256), sha256, bytes: self.bytes };
-        let key = Key::from(stored.blob.as_str());
-        self.file.flush().await?;
-        self.file.rewind().await?;
-        if self.bytes <= PART {
-            let mut whole = Vec::with_capacity(usize::try_from(self.bytes).unwrap_or(0));
-            self.file.read_to_end(&mut whole).await?;
-            self.store.objects.put(&key, PutPayload::from(whole)).await?;
-            return Ok(stored);
-        }
-        let mut upload = self.store.objects.put_multipart(&key).await?;
-        loop {
-            let mut part = Vec::new();
-            (&mut self.file).take(PART).read_to_end(&mut part).await?;
-            if part.is_empty() {
-                break;
-            }
-            upload.put_part(PutPayload::from(part)).await?;
-        }
-        upload.complete().await?;
-        Ok(stored)
-    }
-}
-
-fn key_of(sha256: &str) -> String {
-    format!("{BLOBS}/{}/{sha256}", &sha256[..2])
-}
-
-/// Bytes as lower-case hex.
-#[must_use]
-pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
 
 #[cfg(test)]
 mod tests {
@@ -318,6 +232,18 @@ mod tests {
         let stored = store.put(Bytes::from_static(b"0123456789")).await.unwrap();
         let part: Vec<Bytes> = store.get(&stored.blob, Some(2..5)).await.unwrap().unwrap().try_collect().await.unwrap();
         assert_eq!(part.concat(), b"234");
+    }
+
+    #[tokio::test]
+    async fn what_is_not_what_was_stored_is_an_error() {
+        let (folder, store) = store();
+        let stored = store.put(Bytes::from_static(b"abc")).await.unwrap();
+        std::fs::write(folder.path().join("made").join(&stored.blob), "abd").unwrap();
+        assert!(matches!(store.read(&stored.blob).await, Err(StoreError::Altered { .. })));
+        assert!(matches!(store.copy_to(&stored.blob, &folder.path().join("copy")).await, Err(StoreError::Altered { .. })));
+        // Nothing is known about a part.
+        let part: Vec<Bytes> = store.get(&stored.blob, Some(0..1)).await.unwrap().unwrap().try_collect().await.unwrap();
+        assert_eq!(part.concat(), b"a");
     }
 
     #[tokio::test]
