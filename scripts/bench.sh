@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures the budgets of docs/benchmarks.md: scripts/bench.sh [throughput pickup post answer million gauges slow-host start crash]; all of them without a name.
+# Measures the budgets of docs/benchmarks.md: scripts/bench.sh [throughput pickup post answer million gauges slow-host reports start crash]; all of them without a name.
 # Wants a quiet machine, PostgreSQL's programs, and node for the other queues that the throughput is compared with.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -11,6 +11,7 @@ mod million;
 mod pickup;
 mod post;
 mod report;
+mod reports;
 mod slow_host;
 mod stand;
 mod start;
@@ -22,7 +23,7 @@ mod throughput;
 use report::Report;
 use stand::Stand;
 
-const NAMES: [&str; 9] = ["throughput", "pickup", "post", "answer", "million", "gauges", "slow-host", "start", "crash"];
+const NAMES: [&str; 10] = ["throughput", "pickup", "post", "answer", "million", "gauges", "slow-host", "reports", "start", "crash"];
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
@@ -50,6 +51,7 @@ async fn run(wanted: &[String]) {
             "million" => million::run(&stand, &mut report).await,
             "gauges" => gauges::run(&stand, &mut report).await,
             "slow-host" => slow_host::run(&stand, &mut report).await,
+            "reports" => reports::run(&stand, &mut report).await,
             "start" => start::run(&stand, &mut report).await,
             _ => crash::run(&stand, &mut report).await,
         }

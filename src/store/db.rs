@@ -194,6 +194,11 @@ impl Db {
             None => self.0.execute(name, lane, work).await,
             Some(Fault::FailBefore) => Err(Error::Injected(name)),
             Some(Fault::FailAfter) => self.0.execute(name, lane, work).await.and(Err(Error::Injected(name))),
+            Some(Fault::KilledBefore) => std::future::pending().await,
+            Some(Fault::KilledAfter) => {
+                let _ = self.0.execute(name, lane, work).await;
+                std::future::pending().await
+            }
             Some(Fault::Delay(delay)) => {
                 let inner = self.0.clone();
                 // On a task of its own, so that it runs in the end even if the caller is gone by then.

@@ -1,4 +1,5 @@
-//! The named fault hook: makes a transaction fail before it runs, fail after it has committed ("committed, but the caller sees an error"), or wait.
+//! The named fault hook: makes a transaction fail before it runs, fail after it has committed ("committed, but the caller sees an error"), wait,
+//! or never answer, as if the process had been killed there.
 //! There from day one so that every crash point can be proved; nothing arms it outside tests. It also knows how many transactions run, so that a simulation can
 //! wait until none does.
 
@@ -18,6 +19,10 @@ pub enum Fault {
     FailAfter,
     /// It waits first, on the store's clock.
     Delay(Duration),
+    /// Nothing happens, and the caller never hears of it: its process was killed before.
+    KilledBefore,
+    /// It commits, and the caller never hears of it: its process was killed after.
+    KilledAfter,
 }
 
 /// Faults by transaction name, each for a number of times; cheap to clone.
@@ -26,8 +31,18 @@ pub struct Faults(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    armed: Mutex<HashMap<&'static str, (Fault, u32)>>,
+    armed: Mutex<HashMap<&'static str, Armed>>,
     running: watch::Sender<usize>,
+}
+
+/// The fault of transactions of one name.
+#[derive(Debug)]
+struct Armed {
+    fault: Fault,
+    /// How many are let through first.
+    skip: u32,
+    /// And how many are hit.
+    times: u32,
 }
 
 impl Faults {
@@ -37,8 +52,19 @@ impl Faults {
         if times == 0 {
             armed.remove(name);
         } else {
-            armed.insert(name, (fault, times));
+            armed.insert(name, Armed { fault, skip: 0, times });
         }
+    }
+
+    /// Arms one transaction of this name, after `skip` others.
+    pub fn arm_later(&self, name: &'static str, skip: u32, fault: Fault) {
+        self.armed().insert(name, Armed { fault, skip, times: 1 });
+    }
+
+    /// Whether a transaction of this name still is to be hit.
+    #[must_use]
+    pub fn is_armed(&self, name: &str) -> bool {
+        self.armed().contains_key(name)
     }
 
     pub fn disarm(&self, name: &'static str) {
@@ -71,7 +97,11 @@ impl Faults {
     /// Takes the fault of the transaction that is about to run.
     pub(super) fn take(&self, name: &'static str) -> Option<Fault> {
         let mut armed = self.armed();
-        let (fault, times) = armed.get_mut(name)?;
+        let Armed { fault, skip, times } = armed.get_mut(name)?;
+        if *skip > 0 {
+            *skip -= 1;
+            return None;
+        }
         let fault = *fault;
         *times -= 1;
         if *times == 0 {
@@ -80,7 +110,7 @@ impl Faults {
         Some(fault)
     }
 
-    fn armed(&self) -> MutexGuard<'_, HashMap<&'static str, (Fault, u32)>> {
+    fn armed(&self) -> MutexGuard<'_, HashMap<&'static str, Armed>> {
         self.0.armed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -124,6 +124,12 @@ impl Node {
         look.await.expect("the store answers")
     }
 
+    /// Leaves the node as it is, with whatever hangs in it: nothing of it goes on, and nothing is given back.
+    pub fn abandon(self) {
+        self.shutdown.force();
+        self.engine.hub().drain();
+    }
+
     /// Ends as a killed process does: nothing is given back.
     pub async fn kill(self) {
         self.shutdown.force();

@@ -381,6 +381,45 @@ on_both_databases! {
             assert_eq!(&digests(&node.protocols(&name).await), want, "boundary {boundary}");
         }
     }
+
+    /// The process dies before each step is noted in turn, and before and after the two transactions that are no steps: the next one comes to the same bytes.
+    async fn killed_at_any_step_boundary_it_comes_to_the_same_bytes(database: TestDatabase) {
+        let agenda = Arc::new(Mutex::new(with_files("a")));
+        let server = service(agenda).await;
+        let one_by_one = || Setup::new(&source(&server)).with(|config| config.agenda.max_per_host = 1);
+        let node = one_by_one().start(&database).await;
+        assert_eq!(node.generate("a").await.status, Status::Completed);
+        let want = digests(&node.protocols("a").await);
+        node.kill().await;
+
+        let ends = ["reserve_number", "finish_task"].into_iter().flat_map(|name| [(name, 0, Fault::KilledBefore), (name, 0, Fault::KilledAfter)]);
+        let mut killed = 0;
+        let steps = (0..50).map(|skip| ("checkpoint", skip, Fault::KilledBefore));
+        for (transaction, skip, fault) in ends.chain(steps) {
+            database.execute("DELETE FROM document; DELETE FROM protocol; DELETE FROM checkpoint; DELETE FROM step_cache").await;
+            let node = one_by_one().start(&database).await;
+            node.db.faults().arm_later(transaction, skip, fault);
+            let task = node.submit("a").await;
+            let open = "SELECT COUNT(*) FROM task WHERE status IN ('PENDING', 'IN_PROGRESS')";
+            let is_over = async || !node.db.faults().is_armed(transaction) || database.number(open).await == 0;
+            eventually(LIMIT, "the boundary is reached, or the end", is_over).await;
+            if node.db.faults().is_armed(transaction) {
+                assert!(transaction == "checkpoint", "{transaction} is reached");
+                node.kill().await;
+                break;
+            }
+            killed += 1;
+            node.abandon();
+
+            let node = one_by_one().start(&database).await;
+            let task = node.finished(task).await;
+            assert_eq!(task.status, Status::Completed, "{transaction} {skip} {fault:?}: {:?}", task.failure);
+            assert_eq!(digests(&node.protocols("a").await), want, "{transaction} {skip} {fault:?}");
+            assert_eq!(node.protocols("a").await.len(), 1);
+            node.kill().await;
+        }
+        assert!(killed > 8, "{killed} boundaries");
+    }
 }
 
 fn digests(protocols: &[Protocol]) -> Vec<String> {
