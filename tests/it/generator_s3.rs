@@ -158,6 +158,18 @@ async fn a_document_is_served_from_a_bucket_and_asked_for_again_later_when_that_
     let part = service.get(url).header("range", "bytes=5-9").send().await.unwrap();
     assert_eq!((part.status().as_u16(), part.bytes().await.unwrap()), (206, whole.slice(5..10)));
 
+    // What rotted is not sent to its end: a client sees an answer that breaks off and no altered document.
+    let blob = protocol["documents"][0]["sha256"].as_str().map(|sha256| format!("sha256/{}/{sha256}", &sha256[..2])).expect("a digest");
+    let mut rotten = whole.to_vec();
+    rotten[0] ^= 1;
+    std::fs::write(server.file("council", &blob), rotten).unwrap();
+    let broken = service.get(url).send().await;
+    assert!(match broken {
+        Ok(answer) => answer.bytes().await.is_err(),
+        Err(_) => true,
+    });
+    std::fs::write(server.file("council", &blob), &whole).unwrap();
+
     server.stop().await;
     let since = Instant::now();
     let (status, problem) = service.json(service.get(url)).await;

@@ -1,5 +1,5 @@
-//! A blob's content on its way out, compared with its key: the last piece is followed by an error when the digest is another one, so that who reads to the end
-//! knows, and who sends it on breaks off.
+//! A blob's content on its way out, compared with its key. The last piece is held back until the digest is known and is an error if it is another one, so that
+//! who reads to the end knows, and who sends it on with a `Content-Length` breaks off before the end.
 
 use super::{StoreError, hex, key};
 use bytes::Bytes;
@@ -11,21 +11,39 @@ pub(super) fn verified(
     blob: &str,
     content: impl Stream<Item = io::Result<Bytes>> + Send + Unpin + 'static,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-    let promised = key::promised(blob).map(str::to_owned);
-    let blob = blob.to_owned();
-    stream::unfold(Some((content, Sha256::new())), move |state| {
-        let (promised, blob) = (promised.clone(), blob.clone());
-        async move {
-            let (mut content, mut digest) = state?;
-            match content.next().await {
+    let check = Check { blob: blob.to_owned(), content, digest: Sha256::new(), held: None };
+    stream::unfold(Some(check), |check: Option<Check<_>>| async move { check?.next().await })
+}
+
+struct Check<S> {
+    blob: String,
+    content: S,
+    digest: Sha256,
+    /// What has come and may be the last.
+    held: Option<Bytes>,
+}
+
+impl<S: Stream<Item = io::Result<Bytes>> + Unpin> Check<S> {
+    /// The next piece, and what is left; nothing is left after the last.
+    async fn next(mut self) -> Option<(io::Result<Bytes>, Option<Self>)> {
+        loop {
+            match self.content.next().await {
+                Some(Ok(piece)) if piece.is_empty() => {}
                 Some(Ok(piece)) => {
-                    digest.update(&piece);
-                    Some((Ok(piece), Some((content, digest))))
+                    self.digest.update(&piece);
+                    if let Some(before) = self.held.replace(piece) {
+                        return Some((Ok(before), Some(self)));
+                    }
                 }
-                Some(Err(error)) => Some((Err(error), None)),
-                None if promised.is_none_or(|promised| promised == hex(&digest.finalize())) => None,
-                None => Some((Err(io::Error::other(StoreError::Altered { blob })), None)),
+                Some(Err(error)) => return Some((Err(error), None)),
+                None => {
+                    let is_same = key::promised(&self.blob).is_none_or(|promised| promised == hex(&self.digest.finalize()));
+                    if is_same {
+                        return self.held.map(|last| (Ok(last), None));
+                    }
+                    return Some((Err(io::Error::other(StoreError::Altered { blob: self.blob })), None));
+                }
             }
         }
-    })
+    }
 }
