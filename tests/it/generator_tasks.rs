@@ -1,4 +1,4 @@
-//! Tasks that generate, on both databases: what is asked of the source, what is stored, and what is left after a crash at each boundary.
+//! Tasks that generate, on both databases: what is asked of the source, what is stored, and what a failure in between leaves.
 
 use crate::{
     engine_world::author,
@@ -15,7 +15,7 @@ use futures::future::BoxFuture;
 use protocol_bridge::{
     domain::{
         failure::FailureCode,
-        protocol::{Format, Protocol},
+        protocol::Format,
         register::Gap,
         task::{Phase, Status},
     },
@@ -31,16 +31,16 @@ use std::{
     path::Path,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
 use tokio_util::sync::CancellationToken;
 
-const FILES: usize = 5;
+pub const FILES: usize = 5;
 
 /// The good agenda under an id, with report files that lie beside it at the service.
-fn with_files(agenda_id: &str) -> Value {
+pub fn with_files(agenda_id: &str) -> Value {
     let mut agenda = with("/agendaId", json!(agenda_id));
     // Reports lie at addresses of their own, so that none is known from another agenda.
     let questions: Vec<Value> = (1..=FILES)
@@ -54,11 +54,11 @@ fn with_files(agenda_id: &str) -> Value {
 }
 
 /// A service that holds one agenda under any id, and its files.
-async fn service(agenda: Arc<Mutex<Value>>) -> AgendaServer {
+pub async fn service(agenda: Arc<Mutex<Value>>) -> AgendaServer {
     AgendaServer::start(move |seen, _| serve(&agenda, seen)).await
 }
 
-fn serve(agenda: &Mutex<Value>, seen: &Seen) -> Response {
+pub fn serve(agenda: &Mutex<Value>, seen: &Seen) -> Response {
     if seen.path.contains("/files/") {
         return answer(200, format!("the file {}", seen.path));
     }
@@ -68,7 +68,7 @@ fn serve(agenda: &Mutex<Value>, seen: &Seen) -> Response {
     answer(200, agenda.to_string().replace("files/a/", &format!("files/{asked}/")))
 }
 
-fn source(server: &AgendaServer) -> String {
+pub fn source(server: &AgendaServer) -> String {
     server.url("/{agendaId}")
 }
 
@@ -310,151 +310,6 @@ on_both_databases! {
             assert_eq!(failure.code, FailureCode::AgendaInvalid, "{agenda}");
             assert!(!failure.errors.is_empty());
         }
-    }
-
-    /// Killed while it asks for each thing in turn, and while it typesets: the next process finishes with the same bytes and asks for what was missing only.
-    async fn a_killed_task_is_finished_by_the_next_process_to_the_same_bytes(database: TestDatabase) {
-        let kill_at = Arc::new(AtomicUsize::new(usize::MAX));
-        let reached = CancellationToken::new();
-        let agenda = Arc::new(Mutex::new(with_files("a")));
-        let (at, signal) = (Arc::clone(&kill_at), Arc::new(Mutex::new(reached.clone())));
-        let signals = Arc::clone(&signal);
-        let server = AgendaServer::start(move |seen, _| {
-            let number = seen.path.strip_suffix(".pdf").and_then(|path| path.rsplit('/').next()?.parse::<usize>().ok()).unwrap_or(0);
-            if number == at.load(Ordering::SeqCst) {
-                signals.lock().expect("nobody panics").cancel();
-                return answer(200, stalling("half a f"));
-            }
-            serve(&agenda, seen)
-        })
-        .await;
-        let one_by_one = || {
-            Setup::new(&source(&server)).with(|config| {
-                config.agenda.max_per_host = 1;
-                config.generator.formats = vec![Format::Pdf, Format::Json];
-            })
-        };
-
-        let node = one_by_one().start(&database).await;
-        let whole = node.generate("whole").await;
-        assert_eq!(whole.status, Status::Completed, "{:?}", whole.failure);
-        node.kill().await;
-
-        // 0 is the agenda itself, 1 to FILES its files, one more the typesetting.
-        for boundary in 0..=FILES + 1 {
-            let name = format!("killed-{boundary}");
-            let reached = CancellationToken::new();
-            *signal.lock().expect("nobody panics") = reached.clone();
-            kill_at.store(if boundary <= FILES { boundary } else { usize::MAX }, Ordering::SeqCst);
-            let stuck = Arc::new(Stuck { reached: reached.clone(), is_stuck: AtomicBool::new(boundary > FILES) });
-            let node = one_by_one().with_renderer(stuck).start(&database).await;
-            let task = node.submit(&name).await;
-            tokio::time::timeout(LIMIT, reached.cancelled()).await.expect("the boundary is reached");
-            node.kill().await;
-            let fetched = database.number(&files_of(&name)).await;
-
-            kill_at.store(usize::MAX, Ordering::SeqCst);
-            let asked = server.seen().len();
-            let node = one_by_one().start(&database).await;
-            let task = node.finished(task).await;
-            assert_eq!((task.status, task.attempt_no), (Status::Completed, 2), "boundary {boundary}: {:?}", task.failure);
-            let missing = FILES - usize::try_from(fetched).expect("a count") + usize::from(boundary == 0);
-            let requests = server.seen().len() - asked;
-            assert!(requests <= missing + 1, "boundary {boundary}: {requests} requests, {missing} were missing");
-            assert!(requests == 0 || boundary <= FILES, "nothing is asked for once everything was collected");
-            let protocols = node.protocols(&name).await;
-            assert_eq!(protocols.len(), 1);
-            node.kill().await;
-        }
-
-        // Undisturbed, the same content under the same id and number gives the same bytes.
-        let node = one_by_one().start(&database).await;
-        let mut killed = Vec::new();
-        for boundary in 0..=FILES + 1 {
-            killed.push(digests(&node.protocols(&format!("killed-{boundary}")).await));
-        }
-        database.execute("DELETE FROM document; DELETE FROM protocol; DELETE FROM checkpoint; DELETE FROM step_cache").await;
-        for (boundary, want) in killed.iter().enumerate() {
-            let name = format!("killed-{boundary}");
-            let again = node.generate(&name).await;
-            assert_eq!(again.status, Status::Completed, "{:?}", again.failure);
-            assert_eq!(&digests(&node.protocols(&name).await), want, "boundary {boundary}");
-        }
-    }
-
-    /// The process dies before each step is noted in turn, and before and after the two transactions that are no steps: the next one comes to the same bytes.
-    async fn killed_at_any_step_boundary_it_comes_to_the_same_bytes(database: TestDatabase) {
-        let agenda = Arc::new(Mutex::new(with_files("a")));
-        let server = service(agenda).await;
-        let one_by_one = || Setup::new(&source(&server)).with(|config| config.agenda.max_per_host = 1);
-        let node = one_by_one().start(&database).await;
-        assert_eq!(node.generate("a").await.status, Status::Completed);
-        let want = digests(&node.protocols("a").await);
-        node.kill().await;
-
-        let ends = ["reserve_number", "finish_task"].into_iter().flat_map(|name| [(name, 0, Fault::KilledBefore), (name, 0, Fault::KilledAfter)]);
-        let mut killed = 0;
-        let steps = (0..50).map(|skip| ("checkpoint", skip, Fault::KilledBefore));
-        for (transaction, skip, fault) in ends.chain(steps) {
-            database.execute("DELETE FROM document; DELETE FROM protocol; DELETE FROM checkpoint; DELETE FROM step_cache").await;
-            let node = one_by_one().start(&database).await;
-            node.db.faults().arm_later(transaction, skip, fault);
-            let task = node.submit("a").await;
-            let open = "SELECT COUNT(*) FROM task WHERE status IN ('PENDING', 'IN_PROGRESS')";
-            let is_over = async || !node.db.faults().is_armed(transaction) || database.number(open).await == 0;
-            eventually(LIMIT, "the boundary is reached, or the end", is_over).await;
-            if node.db.faults().is_armed(transaction) {
-                assert!(transaction == "checkpoint", "{transaction} is reached");
-                node.kill().await;
-                break;
-            }
-            killed += 1;
-            node.abandon();
-
-            let node = one_by_one().start(&database).await;
-            let task = node.finished(task).await;
-            assert_eq!(task.status, Status::Completed, "{transaction} {skip} {fault:?}: {:?}", task.failure);
-            assert_eq!(digests(&node.protocols("a").await), want, "{transaction} {skip} {fault:?}");
-            assert_eq!(node.protocols("a").await.len(), 1);
-            node.kill().await;
-        }
-        assert!(killed > 8, "{killed} boundaries");
-    }
-}
-
-fn digests(protocols: &[Protocol]) -> Vec<String> {
-    protocols[0].documents.iter().map(|document| document.sha256.clone()).collect()
-}
-
-fn files_of(agenda: &str) -> String {
-    format!(
-        "SELECT count(*) FROM checkpoint JOIN task ON task.id = checkpoint.task_id \
-         WHERE task.agenda_id = '{agenda}' AND checkpoint.step LIKE 'COLLECT/question/%/report'"
-    )
-}
-
-/// A renderer that, once, says that it has begun and never ends.
-struct Stuck {
-    reached: CancellationToken,
-    is_stuck: AtomicBool,
-}
-
-impl Renderer for Stuck {
-    fn render<'a>(
-        &'a self,
-        input: &'a Path,
-        output: &'a Path,
-        formats: &'a [Format],
-        cancelled: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Vec<Rendered>, RenderError>> {
-        Box::pin(async move {
-            if self.is_stuck.swap(false, Ordering::SeqCst) {
-                self.reached.cancel();
-                cancelled.cancelled().await;
-                return Err(RenderError::Cancelled);
-            }
-            InProcessRenderer::new(None).render(input, output, formats, cancelled).await
-        })
     }
 }
 
