@@ -22,7 +22,7 @@ fn twelve_faults_in_nine_questions_are_told_at_once() {
         "unknown-person /questions/0/rapporteur",
         "text-missing /questions/0/decision/0/text",
         "voted-twice /questions/1/vote/named/2/member",
-        "voter-recused /questions/2/vote/named/4/member",
+        "voter-recused /questions/2/vote/named/3/member",
         "votes-do-not-add-up /questions/3/vote",
         "secret-ballot-with-names /questions/4/vote/named",
         "ballot-papers-do-not-add-up /questions/4/vote/papers/issued",

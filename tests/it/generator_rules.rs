@@ -188,7 +188,10 @@ fn warnings() -> Vec<(Value, Vec<&'static str>)> {
         (no_time, vec!["question-time-missing /questions/0"]),
         (with("/questions/1/report", report), vec!["report-missing /questions/0/report"]),
         (with("/tellers", json!([])), vec!["tellers-missing /tellers"]),
-        (with("/questions/1/vote/papers", Value::Null), vec!["ballot-papers-missing /questions/1/vote"]),
+        (
+            spoil(with("/questions/1/vote/papers", Value::Null), "/questions/1/vote/against", json!(2)),
+            vec!["ballot-papers-missing /questions/1/vote"],
+        ),
         (with("/questions/1/number", json!("1")), vec!["duplicate-number /questions/1/number"]),
         (with("/questions/0/decision/1/due", json!("2026-11-29")), vec!["due-before-the-sitting /questions/0/decision/1/due"]),
         (

