@@ -1,7 +1,7 @@
 //! Where blobs lie: what the configuration names, opened.
 
 use super::StoreError;
-use crate::base::config;
+use crate::base::{config, tls};
 use object_store::{
     BackoffConfig, ClientOptions, ObjectStore, RetryConfig,
     aws::{AmazonS3Builder, AmazonS3ConfigKey},
@@ -33,6 +33,7 @@ impl Place {
     /// A bucket, or what lies in it under a prefix. Every request carries the SHA-256 of its body under its signature, so the store refuses what was altered on
     /// the way. What is not configured is taken from `AWS_*` variables, credentials of containers and machines included.
     pub(super) fn bucket(config: &config::Documents, bucket: &str, prefix: &str) -> Result<Self, StoreError> {
+        tls::install();
         let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
         let settings = [
             (AmazonS3ConfigKey::S3Endpoint, config.s3_endpoint.as_str()),
