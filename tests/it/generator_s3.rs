@@ -96,8 +96,9 @@ async fn what_is_wrong_with_a_store_is_told() {
     };
     let said = put(&wrong_key).await;
     assert!(said.contains("SignatureDoesNotMatch") || said.contains("403"), "{said}");
-    let said = put(&no_bucket).await;
-    assert!(said.contains("NoSuchBucket") || said.contains("404"), "{said}");
+    // This server makes what a put lacks; others do not. A start lists first.
+    let nobodys = DocumentStore::open(&no_bucket, scratch.path()).unwrap();
+    assert!(nobodys.is_empty().await.is_err());
     server.stop().await;
     let since = Instant::now();
     let said = put(&server.documents("council")).await;
