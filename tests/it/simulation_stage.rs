@@ -13,7 +13,7 @@ use protocol_bridge::{
     generator::publish::publish,
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard},
 };
 use tokio::sync::mpsc;
@@ -54,12 +54,19 @@ pub struct Stage(Arc<Mutex<Inner>>);
 struct Inner {
     entered: u64,
     actors: BTreeMap<u64, Actor>,
+    /// The claims whose attempts said that they are done, whether or not that was accepted.
+    done: BTreeSet<(TaskId, u32)>,
 }
 
 impl Stage {
     /// Those who wait, in the order in which they came.
     pub fn actors(&self) -> Vec<Actor> {
         self.lock().actors.values().cloned().collect()
+    }
+
+    /// Whether this claim's attempt ever said that it is done.
+    pub fn was_done(&self, task: TaskId, claim_no: u32) -> bool {
+        self.lock().done.contains(&(task, claim_no))
     }
 
     /// The executor of one node.
@@ -107,7 +114,10 @@ impl TaskExecutor for Player {
             let mut steps = 0;
             while let Some(cue) = cues.recv().await {
                 match cue {
-                    Cue::Complete(content) => return Decision::Done(self.done(run.task(), run.clock(), content)),
+                    Cue::Complete(content) => {
+                        self.stage.lock().done.insert((run.task().id, run.task().claim_no));
+                        return Decision::Done(self.done(run.task(), run.clock(), content));
+                    }
                     Cue::Retry => return Decision::Retry(Failure::new(FailureCode::AgendaSourceUnavailable, "Away, on purpose.")),
                     Cue::Fail => return Decision::Fail(Failure::new(FailureCode::RenderFailed, "Does not typeset, on purpose.")),
                     // Without the hook: a thousand of them would only be noise.

@@ -303,7 +303,15 @@ impl World {
 
     async fn add_up(&mut self) {
         let told = locked(&self.record).told.clone();
-        let differences = differences(&self.database, &told).await;
+        let mut differences = differences(&self.database, &told).await;
+        // Whoever lost its lease must not end the task for its successor.
+        for row in self.database.fetch("SELECT task_id, claim_no FROM attempt WHERE outcome = 'completed'").await {
+            let task = row[0].as_str().and_then(|id| id.parse().ok()).expect("an id");
+            let claim_no = row[1].as_u64().and_then(|number| u32::try_from(number).ok()).expect("a number");
+            if !self.stage.was_done(task, claim_no) {
+                differences.push(format!("{task} was completed under claim {claim_no}, whose attempt never said that it is done"));
+            }
+        }
         self.fail_with(&differences);
     }
 
