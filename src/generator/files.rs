@@ -4,7 +4,7 @@
 //! so that a file is fetched again when its question changes.
 
 use super::{
-    Halt, Journal, Meter,
+    Halt, Journal, Meter, compute,
     documents::{DocumentStore, StoreError, Stored},
     settings::Settings,
     snapshot::{canonical, step_key},
@@ -268,8 +268,12 @@ async fn fetch(wanted: &Wanted, address: &Address, room: FileRoom<'_>, language:
         return Err(too_large(&name, room.settings.max_report_bytes).into());
     }
     if let Some(content) = &file.base64 {
-        let content: String = content.chars().filter(|c| !c.is_ascii_whitespace()).collect();
-        let Ok(content) = base64::engine::general_purpose::STANDARD.decode(content) else {
+        let content = content.clone();
+        let decoded = compute(move || {
+            let content: String = content.chars().filter(|c| !c.is_ascii_whitespace()).collect();
+            base64::engine::general_purpose::STANDARD.decode(content)
+        });
+        let Ok(content) = decoded.await else {
             return Ok(Outcome::Wrong(fault("report-altered", NOT_BASE64.say(language, &[("name", &short(&name))]))));
         };
         if content.len() as u64 > room.settings.max_report_bytes {
