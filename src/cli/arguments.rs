@@ -87,7 +87,7 @@ pub(super) struct Settings {
 
 #[derive(Debug, Args)]
 pub(super) struct Generate {
-    /// The agenda: a file, a URL, or the id of a bundled sample.
+    /// The agenda: a file, a URL, or the id of a bundled sample or of an agenda of the configured source.
     pub agenda: String,
     /// Where to write; the extension (pdf, json) chooses the format. May be given several times [default: AGENDA.pdf].
     #[arg(short, long, value_name = "FILE")]
@@ -96,7 +96,8 @@ pub(super) struct Generate {
 
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// The agenda: a file, a URL, the id of a bundled sample, or - for standard input; or a folder with one JSON file per agenda.
+    /// The agenda: a file, a URL, the id of a bundled sample or of an agenda of the configured source, or - for standard input; or a folder with one JSON file
+    /// per agenda.
     pub agenda: String,
     /// Print JSON: what GET /api/agendas/{id}/check answers, for a folder {"items": […]}.
     #[arg(long)]

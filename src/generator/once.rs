@@ -10,7 +10,7 @@ use super::{
     number,
     renderer::Renderer,
     settings::Settings,
-    source::{Source, agenda_source::is_url, folder::Folder, http::HttpSource, upstream::Upstream},
+    source::{Source, agenda_source::is_url, folder::Folder, http::HttpSource, samples, upstream::Upstream},
     work::{Examined, Work},
 };
 use crate::{
@@ -29,10 +29,10 @@ use tokio_util::sync::CancellationToken;
 /// What to generate.
 #[derive(Debug, Clone)]
 pub struct GenerateInput {
-    /// A URL, the path of a file, or the id of a bundled sample, tried in this order.
+    /// A URL, the path of a file, the id of a bundled sample, or of an agenda of the configured source, tried in this order.
     pub agenda: String,
     pub formats: Vec<Format>,
-    /// Limits, hosts, token and language are taken from here; source and formats are not.
+    /// Formats are not taken from here.
     pub config: Config,
     pub clock: Clock,
     pub cancelled: CancellationToken,
@@ -134,8 +134,7 @@ struct Bench {
 
 impl Bench {
     fn new(input: &GenerateInput, folder: &Path) -> Result<Self, Halt> {
-        let (source, id) = source_of(input)?;
-        let id_is_asked = matches!(source, Source::Samples);
+        let Named { source, id, id_is_asked } = Named::by(input)?;
         let outside = Upstream::new(&input.config.agenda, None).map_err(unusable)?;
         let store = DocumentStore::in_folder(&folder.join("documents"))?;
         let settings = Settings { formats: input.formats.clone(), ..Settings::from(&input.config) };
@@ -147,21 +146,35 @@ impl Bench {
     }
 }
 
-/// A URL, a file, or a sample. Where the agenda names itself, the id is only a word for messages.
-fn source_of(input: &GenerateInput) -> Result<(Source, AgendaId), Halt> {
-    let name = input.agenda.as_str();
-    let some_id = || "agenda".parse::<AgendaId>().expect("a lower-case word is an agenda id");
-    if is_url(name) {
-        return Ok((Source::Http(HttpSource::at(name, &input.config.agenda).map_err(unusable)?), some_id()));
-    }
-    if Path::new(name).is_file() {
-        return Ok((Source::Folder(Folder::of_file(Path::new(name))?), some_id()));
-    }
-    match name.parse() {
-        Ok(id) => Ok((Source::Samples, id)),
-        Err(_) => {
-            Err(Failure::new(FailureCode::AgendaNotFound, format!("There is no file {name:?}, and no sample has such a name.")).into())
+/// What an agenda's name leads to.
+struct Named {
+    source: Source,
+    id: AgendaId,
+    /// Whether the agenda must bear the id; where it names itself, the id is only a word for messages.
+    id_is_asked: bool,
+}
+
+impl Named {
+    fn by(input: &GenerateInput) -> Result<Self, Halt> {
+        let (name, config) = (input.agenda.as_str(), &input.config.agenda);
+        let itself = |source| {
+            let id = "agenda".parse().expect("a lower-case word is an agenda id");
+            Self { source, id, id_is_asked: false }
+        };
+        if is_url(name) {
+            return Ok(itself(Source::Http(HttpSource::at(name, config).map_err(unusable)?)));
         }
+        if Path::new(name).is_file() {
+            return Ok(itself(Source::Folder(Folder::of_file(Path::new(name))?)));
+        }
+        let Ok(id) = name.parse() else {
+            return Err(
+                Failure::new(FailureCode::AgendaNotFound, format!("There is no file {name:?}, and no agenda has such an id.")).into()
+            );
+        };
+        let is_sample = samples::ids().any(|sample| sample == id);
+        let source = if is_sample { Source::Samples } else { Source::open(config).map_err(unusable)? };
+        Ok(Self { source, id, id_is_asked: true })
     }
 }
 

@@ -10,10 +10,15 @@ use std::{
 };
 
 fn check(arguments: &[&str], input: &str) -> Output {
+    check_with(&[], arguments, input)
+}
+
+fn check_with(environment: &[(&str, &str)], arguments: &[&str], input: &str) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_protocol-bridge"))
         .arg("check")
         .args(arguments)
         .env_clear()
+        .envs(environment.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -86,6 +91,16 @@ fn every_agenda_of_a_folder_is_looked_at() {
     let report = json(&output);
     let ready: Vec<bool> = report["items"].as_array().expect("a list").iter().map(|item| item["ready"] == true).collect();
     assert_eq!(ready, [true, false]);
+}
+
+#[test]
+fn an_id_is_looked_up_in_the_configured_source() {
+    let folder = folder(&[("good.json", good().to_string())]);
+    let source = folder.path().display().to_string();
+    let known = check_with(&[("PROTOCOL_BRIDGE__AGENDA__SOURCE", &source)], &["--json", "good"], "");
+    assert_eq!((known.status.code(), &json(&known)["ready"]), (Some(0), &Value::from(true)));
+    assert_eq!(check(&["good"], "").status.code(), Some(3), "no sample is called like that");
+    assert_eq!(check(&["council-2026-11"], "").status.code(), Some(0));
 }
 
 #[test]
