@@ -136,9 +136,15 @@ fn table<'a>(faults: impl Iterator<Item = (&'a str, &'a Fault)>, width: u16) -> 
     for (severity, fault) in faults {
         table.add_row([severity, &fault.detail, &format!("{}\n{}", fault.code, fault.pointer)]);
     }
-    // The sentence is what is read; code and pointer are the small print.
+    // A pointer that is broken in the middle cannot be copied; only where it would leave the sentence no room is it broken all the same.
+    let widest = table.column_max_content_widths().last().copied().unwrap_or_default();
     if let Some(column) = table.column_mut(2) {
-        column.set_constraint(ColumnConstraint::UpperBoundary(Width::Percentage(35)));
+        let is_short = widest <= width / 2;
+        column.set_constraint(if is_short {
+            ColumnConstraint::ContentWidth
+        } else {
+            ColumnConstraint::UpperBoundary(Width::Percentage(50))
+        });
     }
     table.to_string()
 }
