@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "a measurement reads the machine's clock, and looks into the databases with SQL of its own")]
 #![allow(clippy::print_stdout, reason = "the table is what this program is for")]
 
-mod answer;
+mod answer; // goes with v1
 mod crash;
 mod gauges;
 mod million;
@@ -23,7 +23,18 @@ mod throughput;
 use report::Report;
 use stand::Stand;
 
-const NAMES: [&str; 10] = ["throughput", "pickup", "post", "answer", "million", "gauges", "slow-host", "reports", "start", "crash"];
+const NAMES: &[&str] = &[
+    "throughput",
+    "pickup",
+    "post",
+    "answer", // goes with v1
+    "million",
+    "gauges",
+    "slow-host",
+    "reports",
+    "start",
+    "crash",
+];
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
@@ -38,7 +49,7 @@ fn main() {
 async fn run(wanted: &[String]) {
     let stand = Stand::start();
     let mut report = Report::new(wanted);
-    for name in NAMES {
+    for &name in NAMES {
         if !wanted.is_empty() && !wanted.iter().any(|one| one == name) {
             continue;
         }
@@ -47,7 +58,7 @@ async fn run(wanted: &[String]) {
             "throughput" => throughput::run(&stand, &mut report).await,
             "pickup" => pickup::run(&stand, &mut report).await,
             "post" => post::run(&stand, &mut report).await,
-            "answer" => answer::run(&stand, &mut report).await,
+            "answer" => answer::run(&stand, &mut report).await, // goes with v1
             "million" => million::run(&stand, &mut report).await,
             "gauges" => gauges::run(&stand, &mut report).await,
             "slow-host" => slow_host::run(&stand, &mut report).await,

@@ -103,6 +103,7 @@ fn sharpen(document: &mut Value) {
     for name in ["TaskRequest", "GenericTaskRequest", "ReplayRequest", "ReplayManyRequest"] {
         schemas[name]["additionalProperties"] = false.into();
     }
+    schemas["GenericTaskRequest"]["properties"]["payload"]["type"] = json!(["object", "string"]);
     let replay = &mut schemas["ReplayManyRequest"];
     replay["properties"]["reason"]["pattern"] = one_of(FailureCode::ALL.map(|code| code.entry().code), "").into();
     // A filter, or all.

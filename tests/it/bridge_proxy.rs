@@ -1,4 +1,4 @@
-//! A proxy between the caller and us gives up first, with a page of its own; the caller calls again.
+//! A proxy between the caller and us gives up first, with a page of its own; the caller calls again (H-01).
 
 use crate::support::{Service, TestDatabase, nginx::Nginx, on_both_databases};
 

@@ -124,7 +124,7 @@ on_both_databases! {
     }
 }
 
-/// With nginx and the client as they come: both give up after 60 s.
+/// Case H-01 with nginx and the client as they come: both give up after 60 s.
 async fn nginx_and_client_as_they_come(database: TestDatabase) {
     let machine = StateMachine::start(Duration::from_secs(130));
     let service = service(database, &machine, &[("AGENDA__TIMEOUT", "5m")]).await;

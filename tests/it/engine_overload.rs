@@ -166,7 +166,11 @@ on_both_databases! {
         assert_eq!(service.post("/api/engine/pause").send().await.unwrap().status(), 200);
         let (status, first) = service.json(service.post("/task").json(&json!({ "agendaId": "1" }))).await;
         assert_eq!(status, 202);
-        for request in [service.post("/task").json(&json!({ "agendaId": "2" })), service.post("/api/tasks").json(&json!({ "payload": {} })), service.merge("2")] {
+        for request in [
+            service.post("/task").json(&json!({ "agendaId": "2" })),
+            service.post("/api/tasks").json(&json!({ "payload": {} })),
+            service.merge("2"), // goes with v1
+        ] {
             let response = request.send().await.unwrap();
             assert_eq!((response.status().as_u16(), response.headers()["retry-after"].to_str().unwrap()), (503, "5"));
             let problem: serde_json::Value = response.json().await.unwrap();
@@ -174,8 +178,10 @@ on_both_databases! {
         }
         let (status, joined) = service.json(service.post("/task").json(&json!({ "agendaId": "1" }))).await;
         assert_eq!((status, &joined["taskId"], &joined["joined"]), (202, &first["taskId"], &true.into()));
+        // goes with v1: begin
         let (status, joined) = service.json(service.merge("1").header("prefer", "respond-async")).await;
         assert_eq!((status, &joined["taskId"]), (202, &first["taskId"]), "v1 joins, too");
+        // goes with v1: end
         let (status, _) = service.json(service.request(reqwest::Method::DELETE, &format!("/task/{}", first["taskId"].as_str().unwrap()))).await;
         assert_eq!(status, 202);
 

@@ -50,15 +50,18 @@ on_both_databases! {
     }
 }
 
-/// What `curl -OJ` makes of the header: a file in this folder, under a name that does no harm.
+/// Case T-11: what `curl -OJ` makes of the header: a file in this folder, under a name that does no harm.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_document_is_saved_under_a_sane_name() {
     let service = Service::start(TestDatabase::sqlite().await).await;
     let titles = [
-        "Протокол заседания Совета".to_owned(),
+        "Протокол з".to_owned(),
         format!("Протокол {}", "я".repeat(34)),
+        format!("Протокол {}", "я".repeat(35)),
         "щ".repeat(120),
+        "Щ".repeat(300),
         "x".repeat(290),
+        "a\r\nX-Evil: 1".to_owned(),
         "a\"b\\c/d;e %41 ../..".to_owned(),
         "gpj\u{202E}fdp.exe 😀.".to_owned(),
         "CON".to_owned(),
@@ -67,6 +70,8 @@ async fn a_document_is_saved_under_a_sane_name() {
         service.agendas.retitle(title);
         let protocol = service.protocol_of(&format!("t11-{n}")).await;
         let url = format!("http://{}/protocol/{}/document.pdf", service.address, protocol["protocolId"].as_str().unwrap());
+        let headers = service.request(reqwest::Method::HEAD, protocol["documents"][0]["url"].as_str().unwrap()).send().await.unwrap();
+        assert!(!headers.headers().contains_key("x-evil"), "{title:?}");
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_owned();
         let output = tokio::task::spawn_blocking(move || {

@@ -50,6 +50,7 @@ on_both_databases! {
         assert_eq!(service.json(odd).await.0, 202);
     }
 
+    // Case S-02: never the server's local time.
     async fn a_time_without_an_offset_is_refused(database: TestDatabase) {
         let service = Service::start(database).await;
         for run_at in ["\"2026-10-25T02:30:00\"", "\"2026-10-25\"", "1796040000", "\"2026-10-25T02:30:00+25:00\"", "\"2026-10-25T02:30:00+03:00[Europe/Moscow]\"", "\"tomorrow\"", "\"\"", "true"] {

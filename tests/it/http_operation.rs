@@ -15,6 +15,7 @@ on_both_databases! {
         assert_eq!(service.json(service.post("/api/tasks").json(&serde_json::json!({ "payload": {} }))).await.0, 202, "everything is still served");
     }
 
+    // Case M-05, in small.
     async fn made_up_paths_methods_and_names_add_no_series(database: TestDatabase) {
         let service = Service::start(database).await;
         service.protocol_of("1").await;
@@ -84,6 +85,7 @@ on_both_databases! {
         }
     }
 
+    // Case H-06: probes go out before a NAT forgets the connection, and a client that has vanished is noticed.
     async fn accepted_sockets_are_kept_alive(database: TestDatabase) {
         let service = Service::start(database).await;
         let client = tokio::net::TcpStream::connect(service.address).await.unwrap();
@@ -133,7 +135,7 @@ async fn rubbish(service: &Service, numbers: std::ops::Range<u32>) {
     futures::stream::iter(requests).buffer_unordered(16).for_each(|answer| async { drop(answer.unwrap().bytes().await) }).await;
 }
 
-/// 100,000 of them: series stay as many, memory stays flat, `/metrics` stays quick. Run by hand: `cargo nextest run --run-ignored only -E 'test(hundred_thousand)'`.
+/// Case M-05, 100,000 of them: series stay as many, memory stays flat, `/metrics` stays quick. Run by hand: `cargo nextest run --run-ignored only -E 'test(hundred_thousand)'`.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes"]
 #[expect(clippy::print_stderr, reason = "what it measures is what it is for")]

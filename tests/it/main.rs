@@ -84,7 +84,7 @@ mod process_nodes;
 mod process_outage;
 mod process_pgbouncer;
 mod process_poison;
-mod process_rolling;
+mod process_rolling; // goes with v1
 mod process_tls;
 mod process_zone;
 mod simulation;

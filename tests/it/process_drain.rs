@@ -1,7 +1,6 @@
 //! Case H-08: nothing that is open keeps the process from ending, and who waits is told which task goes on.
 
 use crate::support::{Process, eventually, within};
-use reqwest::StatusCode;
 use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -18,7 +17,7 @@ async fn a_drain_ends_with_waiters_idle_connections_and_half_a_request_open() {
     let _idle = TcpStream::connect(&address).await.expect("a connection");
     let mut half = TcpStream::connect(&address).await.expect("a connection");
     half.write_all(b"POST /task HTTP/1.1\r\nHost: ").await.expect("half a request");
-    let waiter = tokio::spawn(process.client.post(format!("{}/api/v1/protocol/merge/byAgenda/slow-council", process.url)).send());
+    assert_eq!(process.post("/task", &serde_json::json!({ "agendaId": "slow-council" })).await.0, 202);
     let (client, url) = (process.client.clone(), process.url.clone());
     eventually(Duration::from_secs(20), "the task runs", async || {
         let tasks =
@@ -30,6 +29,14 @@ async fn a_drain_ends_with_waiters_idle_connections_and_half_a_request_open() {
     let tasks: serde_json::Value =
         client.get(format!("{url}/api/tasks?status=IN_PROGRESS")).send().await.expect("an answer").json().await.expect("a list");
     let task = tasks["items"][0]["taskId"].as_str().expect("an id").to_owned();
+    // goes with v1: begin
+    let waiter = tokio::spawn(client.post(format!("{url}/api/v1/protocol/merge/byAgenda/slow-council")).send());
+    eventually(Duration::from_secs(20), "the v1 call waits", async || {
+        let text = client.get(format!("{url}/metrics")).send().await.expect("an answer").text().await.expect("a text");
+        text.contains("\nprotocol_bridge_legacy_waiters 1\n")
+    })
+    .await;
+    // goes with v1: end
     let mut stream = client.get(format!("{url}/task/{task}/events")).send().await.expect("a stream");
     assert!(stream.chunk().await.expect("open").is_some(), "it says how the task stands");
     let revision = client.get(format!("{url}/task/{task}/status")).send().await.expect("an answer").headers()["etag"].clone();
@@ -37,12 +44,13 @@ async fn a_drain_ends_with_waiters_idle_connections_and_half_a_request_open() {
     let poll = tokio::spawn(poll.send());
 
     process.terminate();
+    // goes with v1: begin
     let answer = within(Duration::from_secs(20), "the waiter is answered", waiter).await.expect("no panic").expect("an answer");
-    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(answer.status(), reqwest::StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(answer.headers()["retry-after"], "1");
     let body: serde_json::Value = answer.json().await.expect("a problem");
-    assert!(body["taskId"].is_string(), "{body}");
-    assert_eq!(body["taskId"], task.as_str());
+    assert_eq!(body["taskId"], task.as_str(), "{body}");
+    // goes with v1: end
     let polled = within(Duration::from_secs(20), "the long poll is answered", poll).await.expect("no panic").expect("an answer");
     assert!([200, 304, 503].contains(&polled.status().as_u16()), "{}", polled.status());
     let rest = within(Duration::from_secs(20), "the event stream ends", stream.text()).await;
@@ -52,7 +60,7 @@ async fn a_drain_ends_with_waiters_idle_connections_and_half_a_request_open() {
 
     // The attempt was given back: the next process runs the task, and its first attempt is still the first.
     let process = Process::start(&[], &[], folder.path()).await;
-    let status = format!("{}/task/{}/status", process.url, body["taskId"].as_str().expect("an id"));
+    let status = format!("{}/task/{task}/status", process.url);
     eventually(Duration::from_mins(2), "the task completes after the restart", async || {
         let task: serde_json::Value = process.client.get(&status).send().await.expect("an answer").json().await.expect("a task");
         assert_eq!(task["attempt"].as_u64().map(|attempt| attempt <= 1), Some(true), "{task}");

@@ -35,8 +35,11 @@ async fn two_instances_work_behind_it() {
         async move { assert_eq!(process.post("/api/tasks", &body).await.0, 202) }
     };
     join_all((0..100).map(submit)).await;
+    assert_eq!(one.post("/task", &json!({ "agendaId": "council-2026-11" })).await.0, 202);
+    // goes with v1: begin
     let (status, protocol) = two.post("/api/v1/protocol/merge/byAgenda/council-2026-11", &json!({})).await;
     assert_eq!(status, 200, "{protocol}");
+    // goes with v1: end
     let unfinished = "SELECT COUNT(*) FROM task WHERE status <> 'COMPLETED'";
     eventually(LIMIT, "every task completes", async || database.number(unfinished).await == 0).await;
     for process in [one, two] {
