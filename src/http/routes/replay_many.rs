@@ -88,7 +88,8 @@ fn boolean(value: Value) -> Result<bool, String> {
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape that a field's reader has")]
 fn limit(value: Value) -> Result<usize, String> {
-    let number = value.as_u64().and_then(|number| usize::try_from(number).ok());
+    // For JSON Schema 1.0 is a whole number, too.
+    let number = value.as_f64().filter(|number| number.fract() == 0.0).and_then(|number| format!("{number:.0}").parse().ok());
     number.filter(|number| (1..=MAX_LIMIT).contains(number)).ok_or_else(|| format!("has to be a number from 1 to {MAX_LIMIT}"))
 }
 
@@ -128,6 +129,7 @@ mod tests {
             json!({ "all": true }),
             json!({ "reason": "internal" }),
             json!({ "agendaId": "42", "limit": 1000 }),
+            json!({ "all": true, "limit": 1.0 }),
             json!({ "to": "2026-11-30T12:00:00Z" }),
         ] {
             assert!(read(good.clone()).is_ok(), "{good}");
@@ -141,6 +143,8 @@ mod tests {
             json!({ "reason": "made-up" }),
             json!({ "all": true, "limit": 0 }),
             json!({ "all": true, "limit": 1001 }),
+            json!({ "all": true, "limit": 1.5 }),
+            json!({ "all": true, "limit": -1 }),
             json!({ "all": true, "cursor": "x" }),
             json!({ "all": true, "agenda": "42" }),
             json!([]),
