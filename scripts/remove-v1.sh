@@ -6,10 +6,10 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 remove() {
     rm -r src/bridge
     rm src/http/routes/merge_by_agenda.rs src/http/legacy_headers.rs src/cli/try_response.rs
-    rm -r tests/it/bridge_*.rs tests/it/caller_*.rs tests/it/{dashboard_proof,process_gauges,process_rolling}.rs tests/it/support/{breaking_proxy,state_machine}.rs
+    rm -r tests/it/bridge_*.rs tests/it/caller_*.rs tests/it/{dashboard_proof,process_gauges,process_rolling}.rs tests/it/support/{breaking_proxy,nginx,state_machine}.rs
     rm -r tests/java docs/java examples/agenda_state_machine benches/budgets/answer.rs scripts/held_calls.py scripts/nginx-default.sh
     sed -i -e '/^mod bridge_/d' -e '/^mod caller_/d' tests/it/main.rs
-    sed -i -e '/^pub mod breaking_proxy/d' -e '/^pub mod state_machine/d' tests/it/support/mod.rs
+    sed -i -e '/^pub mod breaking_proxy/d' -e '/^pub mod nginx/d' -e '/^pub mod state_machine/d' tests/it/support/mod.rs
     # Marked blocks first, then marked lines.
     grep -rl 'goes with v1' src tests benches | while read -r file; do
         sed -i -e '/goes with v1: begin/,/goes with v1: end/d' -e '/\/\/ goes with v1$/d' "$file"

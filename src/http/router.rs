@@ -12,11 +12,8 @@ use super::{
     },
 };
 use super::{legacy_headers, routes::merge_by_agenda}; // goes with v1
-use axum::{
-    Router,
-    extract::{Request, State},
-    middleware::from_fn_with_state,
-};
+use axum::extract::{Request, State}; // goes with v1
+use axum::{Router, middleware::from_fn_with_state};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 /// Every route with its annotation.
