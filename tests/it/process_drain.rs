@@ -29,6 +29,11 @@ async fn a_drain_ends_with_waiters_idle_connections_and_half_a_request_open() {
     let tasks: serde_json::Value =
         client.get(format!("{url}/api/tasks?status=IN_PROGRESS")).send().await.expect("an answer").json().await.expect("a list");
     let task = tasks["items"][0]["taskId"].as_str().expect("an id").to_owned();
+    let revision = client.get(format!("{url}/task/{task}/status")).send().await.expect("an answer").headers()["etag"].clone();
+    let poll = client.get(format!("{url}/task/{task}/status")).header("prefer", "wait=50").header("if-none-match", revision);
+    let poll = tokio::spawn(poll.send());
+    let mut stream = client.get(format!("{url}/task/{task}/events")).send().await.expect("a stream");
+    assert!(stream.chunk().await.expect("open").is_some(), "it says how the task stands");
     // goes with v1: begin
     let waiter = tokio::spawn(client.post(format!("{url}/api/v1/protocol/merge/byAgenda/slow-council")).send());
     eventually(Duration::from_secs(20), "the v1 call waits", async || {
@@ -37,11 +42,6 @@ async fn a_drain_ends_with_waiters_idle_connections_and_half_a_request_open() {
     })
     .await;
     // goes with v1: end
-    let mut stream = client.get(format!("{url}/task/{task}/events")).send().await.expect("a stream");
-    assert!(stream.chunk().await.expect("open").is_some(), "it says how the task stands");
-    let revision = client.get(format!("{url}/task/{task}/status")).send().await.expect("an answer").headers()["etag"].clone();
-    let poll = client.get(format!("{url}/task/{task}/status")).header("prefer", "wait=50").header("if-none-match", revision);
-    let poll = tokio::spawn(poll.send());
 
     process.terminate();
     // goes with v1: begin
