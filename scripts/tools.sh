@@ -10,6 +10,8 @@ prometheus|promtool|scrapes the service and is asked every query of the dashboar
 poppler-utils|pdftotext|reads the PDFs that were made: text, fonts, attachments
 openssl|openssl|makes an authority and certificates for PostgreSQL and NATS over TLS
 qpdf|qpdf|checks the PDFs' structure
+libreoffice-writer|soffice|reads the DOCX that were made and lays them out
+chromium|chromium|prints the HTML that was made
 default-jdk-headless|javac|runs the callers of docs/java, which call as Feign does
 curl|curl|runs the calls that docs/migration.md shows, and saves documents under the name that their header gives
 python3|python3|runs the Python that docs/migration.md shows

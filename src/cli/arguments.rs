@@ -89,7 +89,7 @@ pub(super) struct Settings {
 pub(super) struct Generate {
     /// The agenda: a file, a URL, or the id of a bundled sample or of an agenda of the configured source.
     pub agenda: String,
-    /// Where to write; the extension (pdf, json) chooses the format. May be given several times [default: AGENDA.pdf].
+    /// Where to write; the extension (pdf, docx, html, json) chooses the format. May be given several times [default: AGENDA.pdf].
     #[arg(short, long, value_name = "FILE")]
     pub output: Vec<PathBuf>,
 }

@@ -20,7 +20,7 @@ use crate::{
     },
     generator::{
         once::{GenerateInput, Generated, generate_once},
-        renderer_in_process::{InProcessRenderer, SUPPORTED},
+        renderer_in_process::InProcessRenderer,
     },
 };
 use std::{
@@ -92,10 +92,9 @@ fn generate(agenda: &str, mut formats: Vec<Format>, config: &Config, bar: &Bar) 
 
 fn format_of(path: &Path) -> Result<Format, String> {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_lowercase();
-    let known = SUPPORTED;
-    known.iter().copied().find(|format| format.as_str() == extension).ok_or_else(|| {
-        let known: Vec<&str> = known.iter().map(|format| format.as_str()).collect();
-        format!("{}: the extension chooses the format; there are {}", path.display(), known.join(" and "))
+    extension.parse().map_err(|_| {
+        let known = Format::ALL.map(Format::as_str).join(", ");
+        format!("{}: the extension chooses the format; there are {known}", path.display())
     })
 }
 

@@ -4,7 +4,7 @@
 //! What is left in the output folder after an error is for the caller to throw away.
 
 use super::{
-    document::model::DocumentModel,
+    document::{docx, html, model::DocumentModel},
     renderer::{MODEL_FILE, RenderError, Rendered, Renderer},
     typesetter,
 };
@@ -13,16 +13,13 @@ use futures::future::BoxFuture;
 use std::{
     fs, io,
     num::NonZeroUsize,
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     path::{Component, Path, PathBuf},
     sync::Arc,
     thread,
 };
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
-
-/// The formats that can be made; another one is refused.
-pub const SUPPORTED: [Format; 2] = [Format::Pdf, Format::Json];
 
 /// The typesetter recurses with the content; the default of 2 MiB is not enough for the deepest tables of a debug build.
 const STACK: usize = 16 * 1024 * 1024;
@@ -74,33 +71,44 @@ impl Renderer for InProcessRenderer {
     }
 }
 
-/// Reads the model and attachments from `input` and writes one file a format into `output`. Blocks; runs for seconds on large documents.
+/// Reads the model and attachments from `input` and writes one file a format into `output`, all formats side by side. Blocks; runs for seconds on large
+/// documents.
 ///
 /// # Errors
-/// As [`Renderer::render`].
+/// As [`Renderer::render`]; of several, the first format's.
 pub fn render_to(input: &Path, output: &Path, formats: &[Format]) -> Result<Vec<Rendered>, RenderError> {
-    if let Some(format) = formats.iter().find(|format| !SUPPORTED.contains(format)) {
-        return Err(RenderError::Failed(format!("{format} cannot be made")));
-    }
     let model = fs::read(input.join(MODEL_FILE))?;
     let model: DocumentModel =
         serde_json::from_slice(&model).map_err(|error| RenderError::Failed(format!("{MODEL_FILE} is no document model: {error}")))?;
-    formats
-        .iter()
-        .map(|&format| {
-            let path = output.join(format!("document.{format}"));
-            let (bytes, pages) = if format == Format::Pdf {
-                let files: Result<Vec<_>, _> =
-                    model.attachments.iter().map(|attachment| fs::read(within(input, &attachment.path)?)).collect();
-                let typeset = typesetter::typeset(&model, files?).map_err(RenderError::Failed)?;
-                (typeset.pdf, Some(typeset.pages))
-            } else {
-                (serde_json::to_vec_pretty(&model).map_err(io::Error::other)?, None)
-            };
-            fs::write(&path, bytes)?;
-            Ok(Rendered { format, path, pages })
-        })
-        .collect()
+    thread::scope(|scope| {
+        let threads: Vec<_> = formats
+            .iter()
+            .map(|&format| {
+                let model = &model;
+                thread::Builder::new()
+                    .name(format!("render-{format}"))
+                    .stack_size(STACK)
+                    .spawn_scoped(scope, move || render_one(model, input, output, format))
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread?.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
+}
+
+fn render_one(model: &DocumentModel, input: &Path, output: &Path, format: Format) -> Result<Rendered, RenderError> {
+    let (bytes, pages) = match format {
+        Format::Pdf => {
+            let files: Result<Vec<_>, _> = model.attachments.iter().map(|attachment| fs::read(within(input, &attachment.path)?)).collect();
+            let typeset = typesetter::typeset(model, files?).map_err(RenderError::Failed)?;
+            (typeset.pdf, Some(typeset.pages))
+        }
+        Format::Docx => (docx(model).map_err(RenderError::Failed)?, None),
+        Format::Html => (html(model).map_err(RenderError::Failed)?.into_bytes(), None),
+        Format::Json => (serde_json::to_vec_pretty(model).map_err(io::Error::other)?, None),
+    };
+    let path = output.join(format!("document.{format}"));
+    fs::write(&path, bytes)?;
+    Ok(Rendered { format, path, pages })
 }
 
 /// A path below the folder: no way up, no root.

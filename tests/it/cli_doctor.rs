@@ -80,7 +80,7 @@ on_both_databases! {
         assert!(verdicts(&report).iter().all(|(_, verdict)| *verdict == "ok"), "{report}");
         assert_eq!(verdicts(&report).iter().map(|(name, _)| *name).collect::<Vec<_>>(),
             ["config", "database", "schema", "transport", "store", "clock", "disk", "fonts", "agendas", "documents"]);
-        assert_eq!(report["documents"], json!({ "whole": 2, "missing": {"count": 0, "blobs": []}, "altered": {"count": 0, "blobs": []},
+        assert_eq!(report["documents"], json!({ "whole": 4, "missing": {"count": 0, "blobs": []}, "altered": {"count": 0, "blobs": []},
             "unreferenced": {"count": 0, "blobs": []} }));
         assert_eq!(files(&database.data_dir.path().join("data")), before);
         assert!(check(&report, "schema")["found"].as_str().is_some_and(|found| found.starts_with("all ")), "{report}");
@@ -90,7 +90,7 @@ on_both_databases! {
         process.ended(LIMIT).await;
         let before = files(database.data_dir.path());
         let (code, report) = doctor(&database, &["--documents"], &[]);
-        assert_eq!((code, &report["documents"]["whole"]), (Some(0), &2.into()), "{report}");
+        assert_eq!((code, &report["documents"]["whole"]), (Some(0), &4.into()), "{report}");
         assert_eq!(files(database.data_dir.path()), before);
     }
 }

@@ -8,7 +8,7 @@ use protocol_bridge::{
     },
     generator::{
         document::{Annex, DocumentModel, Role, mark_missing},
-        renderer::MODEL_FILE,
+        renderer::{MODEL_FILE, Rendered},
         renderer_in_process::render_to,
     },
 };
@@ -26,6 +26,19 @@ pub fn sample(agenda_id: &str) -> Agenda {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// What a document is made from: the renderer's input folder, in a folder of its own, and the model in it.
+pub struct Draft {
+    pub folder: tempfile::TempDir,
+    pub model: DocumentModel,
+}
+
+impl Draft {
+    /// Renders one more format; the file.
+    pub fn render(&self, format: Format) -> PathBuf {
+        render(self.folder.path(), format).path
+    }
+}
+
 /// A PDF in a folder of its own, with the model that it was made from.
 pub struct Made {
     pub folder: tempfile::TempDir,
@@ -35,14 +48,31 @@ pub struct Made {
 }
 
 impl Made {
+    /// Renders one more format; the file.
+    pub fn render(&self, format: Format) -> PathBuf {
+        render(self.folder.path(), format).path
+    }
+
     /// The text as a reader gets it, in reading order.
     pub fn text(&self) -> String {
         run("pdftotext", &["-raw", "-enc", "UTF-8", self.pdf.to_str().unwrap(), "-"])
     }
 }
 
+fn render(folder: &Path, format: Format) -> Rendered {
+    let mut rendered = render_to(&folder.join("in"), &folder.join("out"), &[format]).unwrap_or_else(|error| panic!("{format}: {error}"));
+    rendered.remove(0)
+}
+
 /// An agenda to its PDF, the way the generator goes: mark what cannot be printed, build, render from a folder into a folder.
 pub fn make(agenda: &Agenda, language: Language) -> Made {
+    let Draft { folder, model } = draft(agenda, language);
+    let Rendered { path, pages, .. } = render(folder.path(), Format::Pdf);
+    Made { folder, pdf: path, model, pages: pages.unwrap() }
+}
+
+/// As [`make`], up to the renderer.
+pub fn draft(agenda: &Agenda, language: Language) -> Draft {
     let mut agenda = agenda.clone();
     mark_missing(&mut agenda, "");
     let folder = tempfile::tempdir().unwrap();
@@ -74,9 +104,7 @@ pub fn make(agenda: &Agenda, language: Language) -> Made {
     });
     let model = DocumentModel::build(&agenda, agenda.number.as_deref().unwrap_or("16"), language, &annexes);
     fs::write(input.join(MODEL_FILE), serde_json::to_vec(&model).unwrap()).unwrap();
-    let rendered = render_to(&input, &output, &[Format::Pdf]).unwrap_or_else(|error| panic!("{}: {error}", agenda.agenda_id));
-    let (pdf, pages) = (rendered[0].path.clone(), rendered[0].pages.unwrap());
-    Made { folder, pdf, model, pages }
+    Draft { folder, model }
 }
 
 fn annex(input: &Path, at: usize, question: &str, role: Role, file: &File) -> Option<Annex> {
@@ -101,12 +129,12 @@ pub fn sha256(bytes: &[u8]) -> String {
     })
 }
 
-/// Runs a tool of Debian's (poppler-utils, qpdf) and gives its output.
+/// Runs a tool of Debian's (scripts/tools.sh lists them) and gives its output.
 pub fn run(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program)
         .args(arguments)
         .output()
-        .unwrap_or_else(|error| panic!("{program} is needed by this test (apt-get install poppler-utils qpdf): {error}"));
+        .unwrap_or_else(|error| panic!("{program} is needed by this test (scripts/tools.sh names its package): {error}"));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{program} {arguments:?}: {text}\n{}", String::from_utf8_lossy(&output.stderr));
     text

@@ -1,7 +1,15 @@
 //! What people write is printed as they wrote it, whatever it looks like to a typesetter.
 
-use crate::document_support::{make, sample, squeezed};
-use protocol_bridge::domain::agenda::{Agenda, Dissent, Language, Outcome, OutcomeCategory, Recusal};
+use crate::{
+    document_reading::{convert, of_docx, of_html, of_model, of_pdf, of_text_file},
+    document_same::alike,
+    document_support::{Made, draft, make, sample, squeezed},
+};
+use protocol_bridge::domain::{
+    agenda::{Agenda, Dissent, Language, Outcome, OutcomeCategory, Recusal},
+    protocol::Format,
+};
+use std::fs;
 
 /// What some markup language or other would make something of.
 const HOSTILE: &[&str] = &[
@@ -124,7 +132,42 @@ fn nothing_is_read_as_markup() {
         let own = wanted.chars().all(|c| c == '.' || c == '-') || wanted == "конец\\";
         assert!(if own { found > 0 } else { found >= times }, "{hostile}: {found} times, not {times}:\n{text}");
         assert_eq!(made.pages, harmless.pages, "{hostile}");
+        same_in_every_format(&made, hostile);
     }
+}
+
+/// The same letters in the same order in PDF, HTML and DOCX.
+fn same_in_every_format(made: &Made, what: &str) {
+    let wanted = of_model(&made.model);
+    alike(&of_pdf(&made.pdf, &made.model), &wanted, &format!("{what} in the PDF"));
+    alike(&of_html(&fs::read_to_string(made.render(Format::Html)).unwrap()), &wanted, &format!("{what} in the HTML"));
+    alike(&of_docx(&made.render(Format::Docx)), &wanted, &format!("{what} in the DOCX"));
+}
+
+/// All of it at once, read by a word processor.
+#[test]
+fn a_word_processor_reads_hostile_text_as_it_was_written() {
+    let mut agenda = filled("Слово");
+    let question = agenda.questions[0].clone();
+    let texts =
+        [HOSTILE, &["Праздник 😀 漢\u{202e}\u{7}\u{e000}!", "от «שלום, 12 עולם», да", "мягкий\u{ad}перенос", "a\u{2011}b"]].concat();
+    agenda.questions = texts
+        .iter()
+        .enumerate()
+        .map(|(at, text)| {
+            let mut question = question.clone();
+            question.id = format!("q{at}");
+            question.order = u32::try_from(at).unwrap();
+            (*text).clone_into(&mut question.title);
+            question.heard = vec![(*text).to_owned(), format!("строка\n{text}")];
+            question.report = None;
+            question.attachments.clear();
+            question
+        })
+        .collect();
+    let draft = draft(&agenda, Language::Ru);
+    convert(&[&draft.render(Format::Docx)], "txt:Text (encoded):UTF8", draft.folder.path());
+    alike(&of_text_file(&draft.folder.path().join("document.txt")), &of_model(&draft.model), "LibreOffice");
 }
 
 #[test]
@@ -139,6 +182,9 @@ fn very_long_words_stay_on_the_page_and_whole() {
             let left: f64 = word.split_once("xMin=\"").unwrap().1.split_once('"').unwrap().0.parse().unwrap();
             assert!(right < 568.0 && left > 84.0, "{word} is in a margin");
         }
+        let wanted = of_model(&made.model);
+        alike(&of_html(&fs::read_to_string(made.render(Format::Html)).unwrap()), &wanted, "the HTML");
+        alike(&of_docx(&made.render(Format::Docx)), &wanted, "the DOCX");
     }
 }
 
@@ -147,6 +193,7 @@ fn what_no_font_has_is_marked_visibly() {
     let made = make(&filled("Праздник 😀 漢\u{202e}\u{7}\u{e000}!"), Language::Ru);
     let text = squeezed(&made.text());
     assert!(text.matches("Праздник⟨U+1F600⟩⟨U+6F22⟩⟨U+202E⟩⟨U+0007⟩⟨U+E000⟩!").count() > 20, "{text}");
+    same_in_every_format(&made, "the marks");
 }
 
 #[test]

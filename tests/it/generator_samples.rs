@@ -80,7 +80,7 @@ async fn a_contradictory_agenda_is_told_everything_at_once() {
 
 #[tokio::test]
 async fn the_same_sample_gives_the_same_bytes_and_its_progress_only_grows() {
-    let formats = [Format::Pdf, Format::Json];
+    let formats = Format::ALL;
     let told = Mutex::new(Vec::new());
     let one = generate_once(input("council-2026-11", &formats), &InProcessRenderer::new(None), &|phase, progress| {
         told.lock().expect("nobody panics").push((phase, progress));
@@ -91,7 +91,7 @@ async fn the_same_sample_gives_the_same_bytes_and_its_progress_only_grows() {
     assert_eq!(one, two);
     assert!(one.documents[0].bytes.starts_with(b"%PDF-1."));
     assert!(one.documents[0].pages > Some(1));
-    let json: serde_json::Value = serde_json::from_slice(&one.documents[1].bytes).expect("JSON");
+    let json: serde_json::Value = serde_json::from_slice(&one.documents[3].bytes).expect("JSON");
     assert_eq!(json["agenda"]["agendaId"], "council-2026-11");
     assert_eq!(json["questions"].as_array().map(Vec::len), Some(one.record.questions.len()));
 

@@ -44,8 +44,34 @@ on_both_databases! {
         let json = service.get(&url.replace(".pdf", ".json")).send().await.unwrap();
         assert_eq!(json.headers()["content-type"], "application/json");
         assert!(json.json::<serde_json::Value>().await.unwrap().is_object());
-        for missing in [".docx", ".html"] {
-            assert_eq!(service.get(&url.replace(".pdf", missing)).send().await.unwrap().status(), 404, "{missing}");
+    }
+}
+
+on_both_databases! {
+    async fn every_format_is_listed_and_served_as_what_it_is(database: TestDatabase) {
+        let service = Service::start(database).await;
+        let protocol = service.protocol_of("5").await;
+        let documents = protocol["documents"].as_array().unwrap();
+        let formats: Vec<&str> = documents.iter().map(|document| document["format"].as_str().unwrap()).collect();
+        assert_eq!(formats, ["pdf", "docx", "html", "json"]);
+        for (document, (media_type, start)) in documents.iter().zip([
+            ("application/pdf", b"%PDF-".as_slice()),
+            ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", b"PK\x03\x04"),
+            ("text/html; charset=utf-8", b"<!DOCTYPE html>"),
+            ("application/json", b"{"),
+        ]) {
+            let answer = service.get(document["url"].as_str().unwrap()).send().await.unwrap();
+            let header = |name: &str| answer.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+            assert_eq!(header("content-type").as_deref(), Some(media_type));
+            assert_eq!(header("x-content-type-options").as_deref(), Some("nosniff"));
+            let disposition = header("content-disposition").unwrap();
+            let extension = document["format"].as_str().unwrap();
+            assert!(disposition.ends_with(&format!(".{extension}")) && disposition.contains(&format!(".{extension}\"")), "{disposition}");
+            assert_eq!(header("content-security-policy").as_deref() == Some("sandbox"), extension == "html");
+            let bytes = answer.bytes().await.unwrap();
+            assert_eq!(document["bytes"].as_u64(), Some(bytes.len() as u64));
+            assert_eq!(document["sha256"], hex(&Sha256::digest(&bytes)));
+            assert!(bytes.starts_with(start), "{extension}");
         }
     }
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests wait on the machine's clock, and look into the databases with SQL of their own")]
 #![allow(clippy::missing_panics_doc, clippy::must_use_candidate, reason = "nobody reads the docs of tests' helpers as an API")]
 
+mod document_reading;
 mod document_support;
 mod support;
 
@@ -23,6 +24,7 @@ mod cli_backup;
 mod cli_check;
 mod cli_configuration;
 mod cli_doctor;
+mod cli_generate;
 mod cli_replay;
 mod config_load;
 mod config_reference;
@@ -30,8 +32,11 @@ mod dashboard_histograms;
 mod dashboard_panels;
 mod dashboard_proof; // goes with v1
 mod dashboard_rules;
+mod document_docx;
+mod document_html;
 mod document_pdf;
 mod document_renderer;
+mod document_same;
 mod document_sample;
 mod document_text;
 mod engine_batches;

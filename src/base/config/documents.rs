@@ -52,9 +52,6 @@ impl Generator {
         if self.formats.is_empty() {
             problems.push(Problem::new("generator.formats", "is empty, so nothing would be made; name at least one format"));
         }
-        for format in self.formats.iter().filter(|format| !matches!(format, Format::Pdf | Format::Json)) {
-            problems.push(Problem::new("generator.formats", format!("{format} cannot be made; choose among pdf and json")));
-        }
         if self.formats.iter().enumerate().any(|(at, format)| self.formats[..at].contains(format)) {
             problems.push(Problem::new("generator.formats", "names a format twice; name each once"));
         }

@@ -8,7 +8,7 @@ use crate::domain::agenda::Language;
 use serde::{Deserialize, Serialize};
 
 /// Changes whenever the same agenda would print differently: part of the keys under which documents are remembered.
-pub const TEMPLATE_VERSION: &str = "1";
+pub const TEMPLATE_VERSION: &str = "2";
 
 /// A protocol, ready to be typeset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,6 +140,22 @@ pub enum Width {
     /// A digest: small letters of equal width, broken anywhere.
     Digest,
 }
+
+impl Width {
+    /// The class of its cells.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Narrow => "narrow",
+            Self::Medium => "medium",
+            Self::Wide => "wide",
+            Self::Digest => "digest",
+        }
+    }
+}
+
+/// A table of at most so many rows is not torn between pages; the PDF's template knows the same number.
+pub const SHORT_TABLE: usize = 8;
 
 /// A line to sign on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

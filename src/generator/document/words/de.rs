@@ -188,16 +188,14 @@ impl Words for German {
 
     fn files_enclosed(&self, first: usize, last: usize) -> String {
         if first == last {
-            format!("Nr.\u{a0}{first}: in das elektronische Dokument eingebettete Datei; Verzeichnis mit Prüfsumme am Ende des Dokuments")
+            format!("Nr.\u{a0}{first}: elektronische Datei; Verzeichnis mit Prüfsumme am Ende des Dokuments")
         } else {
-            format!(
-                "Nr.\u{a0}{first}–{last}: in das elektronische Dokument eingebettete Dateien; Verzeichnis mit Prüfsummen am Ende des Dokuments"
-            )
+            format!("Nr.\u{a0}{first}–{last}: elektronische Dateien; Verzeichnis mit Prüfsummen am Ende des Dokuments")
         }
     }
 
     fn files_explained(&self) -> &'static str {
-        "Die Dateien sind unverändert in das elektronische Dokument eingebettet. Die Prüfsummen sind nach SHA-256 berechnet."
+        "Die Dateien liegen elektronisch bei; unverändert eingebettet sind sie in die PDF-Fassung dieser Niederschrift. Die Prüfsummen sind nach SHA-256 berechnet."
     }
 
     fn file_role(&self, role: Role) -> &'static str {

@@ -185,16 +185,14 @@ impl Words for English {
 
     fn files_enclosed(&self, first: usize, last: usize) -> String {
         if first == last {
-            format!("No.\u{a0}{first}: a file enclosed in the electronic document, listed with its checksum at the end of the document")
+            format!("No.\u{a0}{first}: an electronic file, listed with its checksum at the end of the document")
         } else {
-            format!(
-                "Nos.\u{a0}{first}–{last}: files enclosed in the electronic document, listed with their checksums at the end of the document"
-            )
+            format!("Nos.\u{a0}{first}–{last}: electronic files, listed with their checksums at the end of the document")
         }
     }
 
     fn files_explained(&self) -> &'static str {
-        "The files are enclosed in the electronic document unchanged. The checksums are SHA-256."
+        "The files are enclosed electronically; the PDF of these minutes carries them, unchanged. The checksums are SHA-256."
     }
 
     fn file_role(&self, role: Role) -> &'static str {

@@ -218,15 +218,15 @@ impl Words for Russian {
 
     fn files_enclosed(&self, first: usize, last: usize) -> String {
         let which = if first == last {
-            format!("№\u{a0}{first}\u{a0}— файл, вложенный")
+            format!("№\u{a0}{first}\u{a0}— файл")
         } else {
-            format!("№\u{a0}{first}–{last}\u{a0}— файлы, вложенные")
+            format!("№\u{a0}{first}–{last}\u{a0}— файлы")
         };
-        format!("{which} в\u{a0}электронный документ; перечень с\u{a0}контрольными суммами\u{a0}— в\u{a0}конце документа")
+        format!("{which} в\u{a0}электронном виде; перечень с\u{a0}контрольными суммами\u{a0}— в\u{a0}конце документа")
     }
 
     fn files_explained(&self) -> &'static str {
-        "Файлы вложены в\u{a0}электронный документ без изменений. Контрольные суммы вычислены по алгоритму SHA-256."
+        "Файлы прилагаются в\u{a0}электронном виде; без изменений они вложены в\u{a0}экземпляр протокола в\u{a0}формате PDF. Контрольные суммы вычислены по алгоритму SHA-256."
     }
 
     fn file_role(&self, role: Role) -> &'static str {
