@@ -1,4 +1,4 @@
-//! Floor 1: what every part stands on: clock, entropy, configuration, free space, metrics, telemetry, shutdown.
+//! Floor 1: what every part stands on: clock, entropy, configuration, free space, metrics, outgoing requests, telemetry, shutdown.
 
 pub mod build;
 mod carried;
@@ -12,6 +12,7 @@ pub mod limits;
 pub mod metric;
 pub mod metrics;
 pub mod otlp;
+pub mod outgoing;
 pub mod shutdown;
 pub mod spans;
 pub mod supervisor;

@@ -79,6 +79,7 @@ mod http_operation;
 mod http_problem;
 mod http_tasks;
 mod metrics_reference;
+mod outgoing_guard;
 mod process_busy;
 mod process_contention;
 mod process_crash;

@@ -10,6 +10,7 @@ pub mod dashboards;
 pub mod databases;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod nats;
+pub mod networks;
 pub mod nginx;
 pub mod pgbouncer;
 pub mod postgres;
