@@ -102,6 +102,9 @@ pub(super) struct Check {
     /// Print JSON: what GET /api/agendas/{id}/check answers, for a folder {"items": […]}.
     #[arg(long)]
     pub json: bool,
+    /// Print what an agenda of a foreign format becomes in ours, and check nothing: faults point into this.
+    #[arg(long, conflicts_with = "json")]
+    pub show_mapped: bool,
     /// Tell it in this language: ru, en or de [default: the agenda's].
     #[arg(long, value_name = "LANGUAGE", value_parser = language)]
     pub language: Option<Language>,

@@ -38,10 +38,14 @@ pub struct Agenda {
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
-    /// Id of the member who presides.
-    pub chair: String,
-    /// Id of the member, or of an invited person, who keeps the minutes.
-    pub secretary: String,
+    /// Id of the member who presides. Not known in some foreign formats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(required)]
+    pub chair: Option<String>,
+    /// Id of the member, or of an invited person, who keeps the minutes. Not known in some foreign formats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(required)]
+    pub secretary: Option<String>,
     /// Ids of those who count the votes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tellers: Vec<String>,
@@ -50,7 +54,10 @@ pub struct Agenda {
     /// Those who attend without being members.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invited: Vec<Guest>,
-    pub rules: Rules,
+    /// Not known in some foreign formats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(required)]
+    pub rules: Option<Rules>,
     pub questions: Vec<Question>,
     /// For bundled samples only: a duration such as "20s" that the source takes, spread over the questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]

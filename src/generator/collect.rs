@@ -1,14 +1,17 @@
 //! COLLECT: the agenda, once every question is ready, and its files; from them the canonical snapshot.
 //!
-//! The agenda's bytes are a step, each file is one. An attempt after a crash starts from the stored agenda without asking the source. A replay asks again, and so
+//! The agenda's bytes are a step, each object that it links to is one, each file is one. An attempt after a crash starts from the stored agenda without asking the source. A replay asks again, and so
 //! does the attempt after one that failed because of the agenda or its files: they may have been corrected meanwhile.
 
 use super::{
     Halt, Journal, Meter, compute,
+    documents::hex,
     files::{self, CollectedFile, FileRoom},
     format::{AgendaFormat, Parsed},
+    links::Links,
     snapshot::{Snapshot, step_key},
-    source::{Address, Fetched, Source},
+    source::{Fetched, Source},
+    stored_agenda::StoredAgenda,
     words::{Words, short},
 };
 use crate::{
@@ -22,8 +25,8 @@ use crate::{
     },
     engine::executor::Step,
 };
-use serde::{Deserialize, Serialize};
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 use std::time::Duration;
 
 /// Collects one agenda.
@@ -57,23 +60,20 @@ pub struct Collected {
     pub warnings: Vec<Fault>,
 }
 
-/// A stored agenda: the output of its step.
-#[derive(Debug, Serialize, Deserialize)]
-struct StoredAgenda {
-    blob: String,
-    etag: Option<String>,
-    address: StoredAddress,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum StoredAddress {
-    Sample,
-    Folder,
-    Url(String),
+/// One state of the agenda, with what it links to.
+struct Read {
+    fetched: Fetched,
+    /// Names this task and this state.
+    round: String,
+    parsed: Parsed,
+    /// How many objects it links to, and for how many of them somebody was asked.
+    links: usize,
+    requests: usize,
 }
 
 const STEP: &str = "COLLECT/agenda";
+/// Before a digest of the agenda's bytes, where it is not one of its snapshot.
+const BYTES: &str = "bytes:";
 /// Rounds after which an agenda is said to keep changing.
 const MAX_ROUNDS: usize = 3;
 /// Between two looks at an agenda that is not ready.
@@ -98,14 +98,15 @@ impl Collector<'_> {
             None => self.fetch().await?,
         };
         for _ in 0..MAX_ROUNDS {
-            let (round, parsed) = self.once_ready(fetched).await?;
-            let (collected, requests) = self.round(&round, parsed).await?;
+            let read = self.once_ready(fetched).await?;
+            let (etag, revision, links) = (read.fetched.etag.clone(), read.fetched.revision(), read.requests);
+            let (collected, requests) = self.round(read).await?;
             // One request saw one state of things; more may have seen several.
-            if requests == 0 || !self.room.source.is_remote() {
+            if links + requests == 0 || !self.room.source.is_remote() {
                 return Ok(collected);
             }
-            match self.room.source.fetch_if_changed(self.id, round.etag.as_deref()).await.map_err(Failure::from)? {
-                Some(other) if other.revision() != round.revision() => fetched = other,
+            match self.room.source.fetch_if_changed(self.id, etag.as_deref()).await.map_err(Failure::from)? {
+                Some(other) if other.revision() != revision => fetched = other,
                 _ => return Ok(collected),
             }
         }
@@ -127,16 +128,8 @@ impl Collector<'_> {
     async fn stored(&self) -> Result<Option<Fetched>, Halt> {
         let Some(output) = self.journal.own(STEP).await? else { return Ok(None) };
         let Ok(Some(stored)) = serde_json::from_str::<Option<StoredAgenda>>(&output) else { return Ok(None) };
-        let address = match stored.address {
-            StoredAddress::Sample => Address::Sample,
-            StoredAddress::Folder => Address::Folder,
-            StoredAddress::Url(url) => match url.parse() {
-                Ok(url) => Address::Url(url),
-                Err(_) => return Ok(None),
-            },
-        };
         let bytes = self.room.store.read(&stored.blob).await?;
-        Ok(bytes.map(|bytes| Fetched { bytes, etag: stored.etag, address }))
+        Ok(bytes.and_then(|bytes| stored.fetched(bytes)))
     }
 
     async fn fetch(&self) -> Result<Fetched, Halt> {
@@ -145,15 +138,23 @@ impl Collector<'_> {
     }
 
     /// Looks at the agenda again for as long as it is not ready and patience lasts: the caller may ask before its own commit.
-    async fn once_ready(&self, mut fetched: Fetched) -> Result<(Fetched, Parsed), Halt> {
+    async fn once_ready(&self, mut fetched: Fetched) -> Result<Read, Halt> {
         let deadline = self.clock.monotonic() + self.room.settings.ready_grace;
+        let asked = self.id_is_asked.then_some(self.id);
         loop {
-            let parsed = self.room.settings.read(&fetched.bytes, self.id_is_asked.then_some(self.id)).await?;
+            self.meter.reset();
+            self.note(&fetched).await?;
+            let round = format!("{}/{}", self.journal.scope(), fetched.revision());
+            let settings = self.room.settings;
+            let language = settings.language.unwrap_or(Language::Ru);
+            let links = Links::new(self.room, &fetched.address, &round, language, self.journal, self.meter);
+            let parsed = settings.formats().read(&fetched.bytes, asked, self.clock, &links).await?;
+            let (links, requests) = (links.wanted(), links.requests());
             let is_ready =
                 parsed.agenda.as_ref().is_none_or(|agenda| agenda.questions.iter().all(crate::domain::agenda::Question::is_ready));
             let now = self.clock.monotonic();
             if is_ready || now >= deadline {
-                return Ok((fetched, parsed));
+                return Ok(Read { fetched, round, parsed, links, requests });
             }
             self.clock.sleep_until((now + LOOK_AGAIN).min(deadline)).await;
             if let Some(again) = self.room.source.fetch_if_changed(self.id, fetched.etag.as_deref()).await.map_err(Failure::from)? {
@@ -163,30 +164,30 @@ impl Collector<'_> {
     }
 
     /// Collects what one state of the agenda names; also tells how many requests for files were made.
-    async fn round(&self, fetched: &Fetched, parsed: Parsed) -> Result<(Collected, usize), Halt> {
-        let Parsed { format, agenda, places, faults } = parsed;
+    async fn round(&self, read: Read) -> Result<(Collected, usize), Halt> {
+        let Read { fetched, round, parsed, links, .. } = read;
+        let Parsed { format, agenda, places, faults, mut warnings, .. } = parsed;
         let Some(agenda) = agenda else {
             let faults = faults.into_iter().take(super::work::MAX_FAULTS).collect();
             return Err(Failure::new(FailureCode::AgendaInvalid, "The agenda cannot be read.").with_errors(faults).into());
         };
         let settings = self.room.settings;
         let language = settings.language_of(&agenda);
-        let etag = fetched.etag.clone();
+        let (etag, bytes) = (fetched.etag.clone(), fetched.bytes.clone());
         let (mut agenda, places, not_ready, origin) = compute(move || {
             let not_ready = not_ready(&agenda, format, &places, language);
-            let origin = Origin { etag, digest: Snapshot::of(&agenda).digest };
-            (agenda, places, not_ready, origin)
+            let digest = if links == 0 { Snapshot::of(&agenda).digest } else { digest_of(&bytes) };
+            (agenda, places, not_ready, Origin { etag, digest })
         })
         .await;
         let mut collected = files::CollectedFiles::default();
         // Nothing is fetched for an agenda that will not become a protocol as it is.
         if faults.is_empty() && not_ready.is_empty() {
-            let questions = agenda.questions.len();
-            // The agenda, each question collected and checked, each file, each document, and the finish.
-            self.meter.reset(1 + 2 * questions + files::count(&agenda) + settings.formats.len() + 1);
-            self.note(fetched).await?;
+            // Each question collected and checked, each file, each document, and the finish.
+            self.meter.expect(2 * agenda.questions.len() + files::count(&agenda) + settings.formats.len() + 1);
             self.take_time(&agenda).await?;
-            collected = files::collect(&agenda, &places, &fetched.address, self.room, language, self.journal, self.meter).await?;
+            let collecting = files::collect(&agenda, &places, &fetched.address, &round, self.room, language, self.journal, self.meter);
+            collected = Box::pin(collecting).await?;
             files::note_in(&mut agenda, &collected.files);
         }
         let errors = faults.into_iter().chain(collected.errors).collect();
@@ -195,21 +196,17 @@ impl Collector<'_> {
             (agenda, snapshot)
         })
         .await;
-        let warnings = collected.warnings;
+        warnings.extend(collected.warnings);
         let files = collected.files;
         Ok((Collected { agenda, format, places, language, files, origin, snapshot, errors, not_ready, warnings }, collected.requests))
     }
 
     /// Stores the agenda as it came. A put always puts: the blob may be about to be collected as an orphan.
     async fn note(&self, fetched: &Fetched) -> Result<(), Halt> {
-        let address = match &fetched.address {
-            Address::Sample => StoredAddress::Sample,
-            Address::Folder => StoredAddress::Folder,
-            Address::Url(url) => StoredAddress::Url(url.to_string()),
-        };
         let stored = self.room.store.put(fetched.bytes.clone()).await?;
         let key = step_key(&["agenda", &self.room.source.name(), self.id.as_str(), &fetched.revision()]);
-        let output = json!(StoredAgenda { blob: stored.blob, etag: fetched.etag.clone(), address }).to_string();
+        let output = json!(StoredAgenda::of(fetched, stored.blob)).to_string();
+        self.meter.expect(1);
         self.journal.done(Phase::Collect, self.meter.add(1), vec![Step { name: STEP.to_owned(), key, output }]).await
     }
 
@@ -235,6 +232,12 @@ impl Collector<'_> {
         }
         Ok(())
     }
+}
+
+/// Tells the state of an agenda whose content lies partly elsewhere from another.
+#[must_use]
+pub fn digest_of(bytes: &[u8]) -> String {
+    format!("{BYTES}{}", hex(&Sha256::digest(bytes)))
 }
 
 /// The questions whose report is not signed, in order.

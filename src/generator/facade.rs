@@ -3,13 +3,17 @@
 use super::{
     Halt, Journal, Meter,
     check::check_now,
+    collect::digest_of,
     compute,
     documents::DocumentStore,
+    files::FileRoom,
+    format::Parsed,
+    links::Links,
     renderer::Renderer,
     rules::not_applicable,
     settings::Settings,
     snapshot::Snapshot,
-    source::{Source, upstream::Upstream},
+    source::{Fetched, Source, upstream::Upstream},
     work::{Examined, Work},
 };
 use crate::{
@@ -139,8 +143,8 @@ impl Generator {
     async fn listed(&self, id: AgendaId) -> ListedAgenda {
         let settings = &self.0.settings;
         let parsed = match self.0.work.source.fetch(&id).await {
-            Ok(fetched) => settings.read(&fetched.bytes, Some(&id)).await,
-            Err(error) => Err(error.into()),
+            Ok(fetched) => self.read(&fetched, &id).await,
+            Err(error) => Err(Failure::from(error).into()),
         };
         let mut listed = ListedAgenda { agenda_id: id, title: String::new(), date: String::new(), ready: false, errors: Vec::new() };
         match parsed {
@@ -160,13 +164,25 @@ impl Generator {
                     listed.title = checked.agenda.title;
                 }
             }
-            Err(failure) => {
+            Err(Halt::Failed(failure)) => {
                 let detail = failure.detail.unwrap_or(failure.message);
                 listed.errors = vec![Fault { code: failure.code.as_str().to_owned(), pointer: String::new(), detail }];
             }
+            Err(Halt::Stopped) => {}
         }
         listed.ready = listed.errors.is_empty();
         listed
+    }
+
+    /// Reads an agenda with what it links to, without its files.
+    async fn read(&self, fetched: &Fetched, id: &AgendaId) -> Result<Parsed, Halt> {
+        let Work { source, outside, store, clock } = &self.0.work;
+        let settings = &self.0.settings;
+        let journal = Journal::memory(Some(&self.0.db), &|_, _| {});
+        let (meter, round) = (Meter::default(), fetched.revision());
+        let room = FileRoom { source, outside, store, settings };
+        let links = Links::new(room, &fetched.address, &round, settings.language.unwrap_or(Language::Ru), &journal, &meter);
+        Box::pin(settings.formats().read(&fetched.bytes, Some(id), clock, &links)).await
     }
 
     /// COLLECT and CHECK without a task, told in the language asked for, else the agenda's.
@@ -207,7 +223,10 @@ impl Generator {
             Ok(None) | Err(super::source::SourceError::Unavailable(_)) => return true,
             Err(_) => return false,
         };
-        let Ok(parsed) = self.0.settings.read(&fetched.bytes, Some(&protocol.agenda_id)).await else { return false };
+        if digest_of(&fetched.bytes) == *digest {
+            return true;
+        }
+        let Ok(parsed) = self.read(&fetched, &protocol.agenda_id).await else { return false };
         match parsed.agenda {
             Some(agenda) if parsed.faults.is_empty() => compute(move || Snapshot::of(&agenda).digest).await == *digest,
             _ => false,

@@ -11,10 +11,15 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Starts again with so many steps known: an agenda was read, maybe another one than before.
-    pub fn reset(&self, known: usize) {
+    /// Starts again: an agenda was read, maybe another one than before.
+    pub fn reset(&self) {
         self.done.store(0, Relaxed);
-        self.known.store(u32::try_from(known).unwrap_or(u32::MAX), Relaxed);
+        self.known.store(0, Relaxed);
+    }
+
+    /// So many more steps are known.
+    pub fn expect(&self, steps: usize) {
+        self.known.fetch_add(u32::try_from(steps).unwrap_or(0), Relaxed);
     }
 
     pub fn add(&self, done: usize) -> Progress {

@@ -1,6 +1,6 @@
 //! Floor 4: the four phases, agenda sources, typesetting; an engine [`TaskExecutor`](crate::engine::TaskExecutor).
 //!
-//! `source` brings an agenda's bytes, `format` reads them; `collect` (with `files`) → `check` (with `rules`) → `merge` → `publish` are the phases, `work` puts
+//! `source` brings an agenda's bytes, `format` reads them and asks `links` for more; `collect` (with `files`) → `check` (with `rules`) → `merge` → `publish` are the phases, `work` puts
 //! them in a row, `journal` remembers what is done. They run for a task (`executor`), for a look without one (`facade`), and for the command line (`once`).
 
 pub mod check;
@@ -14,6 +14,7 @@ pub mod files;
 pub mod format;
 pub mod halt;
 pub mod journal;
+pub mod links;
 pub mod merge;
 pub mod meter;
 pub mod number;
@@ -27,6 +28,7 @@ pub mod rules;
 pub mod settings;
 pub mod snapshot;
 pub mod source;
+mod stored_agenda;
 pub mod typesetter;
 pub mod words;
 pub mod work;

@@ -6,6 +6,8 @@ use super::{
     Halt, Journal, Meter,
     documents::DocumentStore,
     facade::CheckReport,
+    files::FileRoom,
+    links::Links,
     merge::{self, Draft, Press},
     number,
     renderer::Renderer,
@@ -16,6 +18,7 @@ use super::{
 use crate::{
     base::{clock::Clock, config::Config},
     domain::{
+        agenda::Language,
         failure::{Failure, FailureCode, Fault},
         ids::AgendaId,
         protocol::{Format, Record},
@@ -23,6 +26,7 @@ use crate::{
     },
 };
 use bytes::Bytes;
+use serde_json::Value;
 use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
@@ -95,6 +99,29 @@ pub async fn check_once(input: GenerateInput) -> Result<CheckReport, Failure> {
             Ok(CheckReport::unreadable(agenda_id, bench.settings.language, failure.errors))
         }
         Err(halt) => Err(failure_of(halt)),
+    }
+}
+
+/// What the agenda becomes in our own format, if it comes in another: where pointers point to.
+///
+/// # Errors
+/// When the agenda cannot be had, or cannot be translated.
+pub async fn map_once(input: GenerateInput) -> Result<Value, Failure> {
+    let folder = temporary_folder().map_err(failure_of)?;
+    let bench = Bench::new(&input, folder.path()).map_err(failure_of)?;
+    let fetched = bench.work.source.fetch(&bench.id).await?;
+    let (journal, meter, round) = (Journal::memory(None, &|_, _| {}), Meter::default(), fetched.revision());
+    let room = FileRoom { source: &bench.work.source, outside: &bench.work.outside, store: &bench.work.store, settings: &bench.settings };
+    let language = bench.settings.language.unwrap_or(Language::Ru);
+    let links = Links::new(room, &fetched.address, &round, language, &journal, &meter);
+    let asked = bench.id_is_asked.then_some(&bench.id);
+    let parsed = Box::pin(bench.settings.formats().read(&fetched.bytes, asked, &input.clock, &links)).await.map_err(failure_of)?;
+    match parsed.mapped {
+        Some(mapped) => Ok(mapped),
+        None if parsed.faults.is_empty() => {
+            serde_json::from_slice(&fetched.bytes).map_err(|error| Failure::new(FailureCode::AgendaInvalid, error.to_string()))
+        }
+        None => Err(Failure::new(FailureCode::AgendaInvalid, "The agenda cannot be translated.").with_errors(parsed.faults)),
     }
 }
 

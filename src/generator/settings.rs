@@ -1,27 +1,22 @@
 //! What the configuration says about generating.
 
-use super::{
-    compute,
-    format::{
-        Parsed,
-        native::{self, Reading},
-    },
-};
+use super::format::{AgendaFormat, Formats};
 use crate::{
-    base::config::Config,
+    base::{config::Config, jq},
     domain::{
         agenda::{Agenda, Language},
-        failure::Failure,
-        ids::AgendaId,
         protocol::Format,
     },
 };
-use bytes::Bytes;
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub formats: Vec<Format>,
+    /// In which agendas come; `None`: detected.
+    pub format: Option<AgendaFormat>,
+    /// Makes any JSON our own format.
+    pub mapping: Option<jq::Program>,
     /// `None`: the agenda's own, else Russian.
     pub language: Option<Language>,
     pub max_questions: usize,
@@ -40,6 +35,9 @@ impl From<&Config> for Settings {
     fn from(config: &Config) -> Self {
         Self {
             formats: config.generator.formats.clone(),
+            format: AgendaFormat::ALL.into_iter().find(|format| format.as_str() == config.agenda.format),
+            // That it compiles was seen to with the configuration.
+            mapping: config.agenda.mapping.as_deref().and_then(|program| jq::Program::compile(program).ok()),
             language: config.generator.language,
             max_questions: config.generator.max_questions,
             max_report_bytes: config.generator.max_report_size.as_u64(),
@@ -52,23 +50,16 @@ impl From<&Config> for Settings {
 }
 
 impl Settings {
-    /// Reads an agenda's bytes; `asked` is the id that must stand in it.
-    ///
-    /// # Errors
-    /// `agenda-too-large`; everything else is told in [`Parsed::faults`].
-    pub async fn read(&self, bytes: &Bytes, asked: Option<&AgendaId>) -> Result<Parsed, Failure> {
-        let (settings, bytes, asked) = (self.clone(), bytes.clone(), asked.cloned());
-        compute(move || settings.read_now(&bytes, asked.as_ref())).await
-    }
-
-    fn read_now(&self, bytes: &[u8], asked: Option<&AgendaId>) -> Result<Parsed, Failure> {
-        let mut parsed = native::parse(bytes, Reading { asked, language: self.language, max_questions: self.max_questions })?;
-        if let Some(agenda) = &mut parsed.agenda
-            && agenda.time_zone.is_none()
-        {
-            agenda.time_zone.clone_from(&self.time_zone);
+    /// How agendas are read.
+    #[must_use]
+    pub fn formats(&self) -> Formats {
+        Formats {
+            format: self.format,
+            mapping: self.mapping.clone(),
+            language: self.language,
+            max_questions: self.max_questions,
+            time_zone: self.time_zone.clone(),
         }
-        Ok(parsed)
     }
 
     /// The language in which an agenda is printed and its faults are told.

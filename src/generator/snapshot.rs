@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 /// Changes whenever the same agenda would be collected, checked or recorded differently: part of every key, so that nothing made by an older generator is
 /// taken for done.
-pub const GENERATOR_VERSION: &str = "2";
+pub const GENERATOR_VERSION: &str = "3";
 
 /// A canonical agenda.
 #[derive(Debug, Clone, PartialEq, Eq)]

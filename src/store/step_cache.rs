@@ -1,5 +1,5 @@
 //! Finished steps, across tasks: key → output. A key is the hash of a step's inputs and of the generator's version, so an entry never becomes wrong; it only
-//! becomes useless, and goes when nobody has used it for a while.
+//! becomes useless, and goes when nobody has used it for a while. What was asked of another service says itself how long it is good for.
 //!
 //! Writes happen in the transaction of the checkpoint, under the task's lease: on a crash a step is either done with its output or not done.
 
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 const PUT: Sql = Sql::same(
     "INSERT INTO step_cache (key, output, created_us, used_us) VALUES ($1, $2, $3, $3)
-     ON CONFLICT (key) DO UPDATE SET used_us = excluded.used_us",
+     ON CONFLICT (key) DO UPDATE SET output = excluded.output, used_us = excluded.used_us",
 );
 
 // A list of keys travels as one JSON text: one statement, whatever their number.
@@ -49,7 +49,8 @@ pub async fn page(tx: &mut Tx<'_>, after: &str, limit: usize) -> Result<Vec<(Str
 /// How stale a last use may be before it is written again: steps are looked up far more often than they are evicted.
 const TOUCH_AFTER: std::time::Duration = std::time::Duration::from_hours(1);
 
-/// Notes a step's output under its key. The first output stays: the same inputs cannot give another.
+/// Notes a step's output under its key. The same inputs give the same output, except that what was asked of another service may have changed there: the newest
+/// answer stays.
 pub async fn put(tx: &mut Tx<'_>, key: &str, output: &str, now: Timestamp) -> Result<()> {
     with_tx!(tx, PUT, |connection, sql| sqlx::query(sql)
         .bind(key)

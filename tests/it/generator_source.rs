@@ -148,7 +148,7 @@ async fn a_redirect_is_followed_within_the_origin_and_nowhere_else() {
     config.allowed_hosts = vec![elsewhere.address.to_string()];
     let home = server.url("/").parse().expect("an address");
     let upstream = Upstream::new(&config, Some(home)).expect("a client");
-    upstream.open(&server.url("/out").parse().expect("an address")).await.expect("the file");
+    upstream.open(&server.url("/out").parse().expect("an address"), None).await.expect("the file");
     assert_eq!(elsewhere.seen().len(), 1);
     assert_eq!(elsewhere.seen()[0].authorization, None);
 }
@@ -167,7 +167,7 @@ async fn hosts_that_are_not_allowed_are_never_asked() {
         "file:///etc/passwd",
         "http://user@127.0.0.1/",
     ] {
-        let refused = source.open_file(&fetched.address, href, &outside).await;
+        let refused = source.open_file(&fetched.address, href, None, &outside).await;
         assert!(matches!(refused, Err(LinkError::Refused(_))), "{href}: {refused:?}");
     }
     assert_eq!(elsewhere.seen().len(), 0);

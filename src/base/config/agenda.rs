@@ -1,6 +1,7 @@
 //! `[agenda]`: where agendas come from.
 
 use super::{Problem, Secret, duration};
+use crate::base::jq;
 use serde::Deserialize;
 use std::{path::Path, time::Duration};
 
@@ -9,6 +10,11 @@ use std::{path::Path, time::Duration};
 pub struct AgendaConfig {
     /// `samples`, a folder, or `https://host/path/{agendaId}`.
     pub source: String,
+    /// `auto`, `native`, `oparl`, `legistar` or `mapped`.
+    pub format: String,
+    /// A jq program that makes our own format of whatever comes.
+    #[serde(default)]
+    pub mapping: Option<String>,
     #[serde(with = "duration")]
     pub timeout: Duration,
     #[serde(default)]
@@ -22,6 +28,9 @@ pub struct AgendaConfig {
     pub timezone: Option<String>,
 }
 
+/// The formats that can be named.
+const FORMATS: [&str; 5] = ["auto", "native", "oparl", "legistar", "mapped"];
+
 impl AgendaConfig {
     pub(super) fn validate(&self, problems: &mut Vec<Problem>) {
         let mut refuse = |key: &str, reason: String| problems.push(Problem::new(format!("agenda.{key}"), reason));
@@ -33,6 +42,24 @@ impl AgendaConfig {
             }
         } else if self.source != "samples" && !Path::new(&self.source).is_dir() {
             refuse("source", format!("there is no folder {:?}; write samples, a folder, or https://host/path/{{agendaId}}", self.source));
+        }
+        if !FORMATS.contains(&self.format.as_str()) {
+            refuse("format", format!("{:?} is none of {}", self.format, FORMATS.join(", ")));
+        }
+        match &self.mapping {
+            Some(_) if !matches!(self.format.as_str(), "auto" | "mapped") => {
+                refuse(
+                    "mapping",
+                    format!("is never used while agenda.format is {:?}; write mapped, or leave one of them out", self.format),
+                );
+            }
+            Some(program) => {
+                if let Err(error) = jq::Program::compile(program) {
+                    refuse("mapping", format!("is no jq program: {error}"));
+                }
+            }
+            None if self.format == "mapped" => refuse("mapping", "is missing, and agenda.format is mapped; write a jq program".to_owned()),
+            None => {}
         }
         if self.timeout.is_zero() {
             refuse("timeout", "is 0, so no request could be answered; the default is 60s".to_owned());

@@ -11,11 +11,12 @@ use crate::{
     cli::{
         Exit,
         arguments::{Check, Settings},
-        output::note,
+        output::{note, say},
+        refusal::{exit_of, explain},
     },
     domain::failure::{Failure, FailureCode},
     generator::{
-        once::{GenerateInput, check_once},
+        once::{GenerateInput, check_once, map_once},
         source::agenda_source::MAX_AGENDA_BYTES,
     },
 };
@@ -46,6 +47,18 @@ pub(crate) fn run(settings: &Settings, arguments: &Check) -> Exit {
             return Exit::Failed;
         }
     };
+    if arguments.show_mapped {
+        return match runtime.block_on(Box::pin(map_once(input(&arguments.agenda, &config)))) {
+            Ok(mapped) => {
+                say(&format!("{mapped:#}"));
+                Exit::Done
+            }
+            Err(failure) => {
+                explain(&failure);
+                exit_of(failure.code)
+            }
+        };
+    }
     let report = runtime.block_on(look(&arguments.agenda, &config));
     let report = match report {
         Ok(report) => report,
@@ -77,14 +90,17 @@ async fn look(named: &str, config: &Config) -> Result<Report, String> {
 }
 
 async fn outcome(shown: &str, agenda: &str, config: &Config) -> Outcome {
-    let input = GenerateInput {
+    Outcome { named: shown.to_owned(), result: Box::pin(check_once(input(agenda, config))).await }
+}
+
+fn input(agenda: &str, config: &Config) -> GenerateInput {
+    GenerateInput {
         agenda: agenda.to_owned(),
         formats: Vec::new(),
         config: config.clone(),
         clock: Clock::system(),
         cancelled: CancellationToken::new(),
-    };
-    Outcome { named: shown.to_owned(), result: Box::pin(check_once(input)).await }
+    }
 }
 
 /// All of it, unless it is longer than any agenda.

@@ -4,14 +4,14 @@
 
 use super::{
     annexes::{self, LIST_IN_ANNEX_FROM, Numbered},
-    dates::Zone,
+    dates::{Zone, instant},
     model::{Annex, AnnexPage, Block, DocumentModel, Head, Section, Signature, TEMPLATE_VERSION},
     presence, section,
     text::{initials_first, line},
     words::{self, Present, Quorum, Words},
 };
 use crate::domain::{
-    agenda::{Agenda, Attendance, Language, Member, Question, Share},
+    agenda::{Agenda, Attendance, Guest, Language, Member, Question, Share},
     time::Timestamp,
 };
 use std::collections::HashMap;
@@ -73,7 +73,7 @@ impl DocumentModel {
         let attendance = AttendanceList::of(&context);
         let files = annexes::numbered(&context, annexes, attendance.annex().map_or(1, |number| number + 1));
         let head = head(&context, number);
-        let opened: Option<Timestamp> = agenda.start.parse().ok();
+        let opened = instant(&agenda.start);
         Self {
             template_version: TEMPLATE_VERSION.to_owned(),
             language,
@@ -111,16 +111,16 @@ fn opening(context: &Context<'_>, attendance: &AttendanceList<'_>) -> Vec<Block>
     let labels = context.words.labels();
     let field = |label: &str, text: String| Block::Field { label: format!("{label}:"), text };
     let end = agenda.end.as_deref().map(|end| context.time(end));
-    let mut blocks = vec![
-        field(labels.opened, context.words.sitting(&context.time(&agenda.start), end.as_deref())),
-        field(labels.chair, context.person(&agenda.chair)),
-        field(labels.secretary, context.person(&agenda.secretary)),
-    ];
+    let mut blocks = vec![field(labels.opened, context.words.sitting(&context.time(&agenda.start), end.as_deref()))];
+    blocks.extend(agenda.chair.as_deref().map(|chair| field(labels.chair, context.person(chair))));
+    blocks.extend(agenda.secretary.as_deref().map(|secretary| field(labels.secretary, context.person(secretary))));
     if !agenda.tellers.is_empty() {
         let tellers: Vec<_> = agenda.tellers.iter().map(|id| context.name(id)).collect();
         blocks.push(field(labels.tellers, tellers.join(", ")));
     }
-    blocks.extend(attendance.blocks(context));
+    if !agenda.members.is_empty() {
+        blocks.extend(attendance.blocks(context));
+    }
     let absent: Vec<&Member> = agenda.members.iter().filter(|member| !presence::took_part(member)).collect();
     if !absent.is_empty() {
         let absent = absent.iter().map(|member| {
@@ -130,31 +130,31 @@ fn opening(context: &Context<'_>, attendance: &AttendanceList<'_>) -> Vec<Block>
         blocks.push(field(labels.absent, absent.collect::<Vec<_>>().join(", ")));
     }
     // Whoever keeps the minutes is there for that, and named above.
-    let invited: Vec<_> =
-        agenda.invited.iter().filter(|guest| guest.id != agenda.secretary).map(|guest| context.person(&guest.id)).collect();
+    let is_secretary = |guest: &Guest| agenda.secretary.as_ref() == Some(&guest.id);
+    let invited: Vec<_> = agenda.invited.iter().filter(|guest| !is_secretary(guest)).map(|guest| context.person(&guest.id)).collect();
     if !invited.is_empty() {
         blocks.push(field(labels.invited, String::new()));
         blocks.push(Block::List { items: invited });
     }
-    blocks.push(field(labels.quorum, context.words.quorum(quorum(agenda))));
+    blocks.extend(quorum(agenda).map(|quorum| field(labels.quorum, context.words.quorum(quorum))));
     blocks
 }
 
-/// The quorum at the opening.
-fn quorum(agenda: &Agenda) -> Quorum {
+/// The quorum at the opening, if the body's rules are known.
+fn quorum(agenda: &Agenda) -> Option<Quorum> {
     let opened: Option<Timestamp> = agenda.start.parse().ok();
     let entitled: Vec<&Member> = agenda.members.iter().filter(|member| member.voting_right).collect();
     let present =
         entitled.iter().filter(|member| opened.map_or_else(|| presence::took_part(member), |at| presence::is_present(member, at))).count();
     let all = entitled.len();
-    let share = agenda.rules.quorum;
+    let share = agenda.rules.as_ref()?.quorum;
     let needed = match share {
         Share::MoreThanHalf => all / 2 + 1,
         Share::Half => all.div_ceil(2),
         Share::TwoThirds => (2 * all).div_ceil(3),
         Share::AtLeast(number) => usize::try_from(number).unwrap_or(usize::MAX),
     };
-    Quorum { entitled: all, present, share, needed }
+    Some(Quorum { entitled: all, present, share, needed })
 }
 
 /// The sections, with arrivals and departures before the question that they preceded, or at the end of the last.
@@ -197,13 +197,15 @@ fn closing(context: &Context<'_>, attendance: &AttendanceList<'_>, files: &[Numb
 
 fn signatures(context: &Context<'_>) -> Vec<Signature> {
     let labels = context.words.labels();
-    let signed = |id: &str| {
+    // Who signs is not always known: the name is then filled in by hand.
+    let signed = |id: Option<&str>| {
+        let Some(id) = id else { return String::new() };
         let name = context.name(id);
         if context.words.signs_initials_first() { initials_first(&name) } else { name }
     };
     vec![
-        Signature { role: labels.chair.to_owned(), name: signed(&context.agenda.chair) },
-        Signature { role: labels.secretary.to_owned(), name: signed(&context.agenda.secretary) },
+        Signature { role: labels.chair.to_owned(), name: signed(context.agenda.chair.as_deref()) },
+        Signature { role: labels.secretary.to_owned(), name: signed(context.agenda.secretary.as_deref()) },
     ]
 }
 

@@ -28,16 +28,23 @@ impl Zone {
         self.0.is_some()
     }
 
-    /// What the clock on the wall showed; `None` if the text is not a time with an offset.
+    /// What the clock on the wall showed; a time without an offset says just that. `None` if the text is neither.
     #[must_use]
     pub fn wall_clock(&self, text: &str) -> Option<DateTime> {
-        let instant: Timestamp = text.parse().ok()?;
+        let Ok(instant) = text.parse::<Timestamp>() else { return text.parse().ok() };
         if let Some(zone) = &self.0 {
             return Some(zone.to_datetime(instant.to_jiff()));
         }
         let offset = Pieces::parse(text).ok()?.to_numeric_offset()?;
         Some(offset.to_datetime(instant.to_jiff()))
     }
+}
+
+/// The instant to write into a document's metadata: a time without an offset is taken for UTC there.
+#[must_use]
+pub fn instant(text: &str) -> Option<Timestamp> {
+    let local = || TimeZone::UTC.to_timestamp(text.parse().ok()?).ok()?.to_string().parse().ok();
+    text.parse().ok().or_else(local)
 }
 
 /// A date written YYYY-MM-DD.
@@ -59,6 +66,9 @@ mod tests {
         assert_eq!(given.as_deref(), Some("2026-11-30T10:05:00"));
         let utc = Zone::named(None).wall_clock(late).map(|time| time.to_string());
         assert_eq!(utc.as_deref(), Some("2026-11-30T22:30:00"));
+        let local = Zone::named(None).wall_clock("2026-11-30T10:05:00").map(|time| time.to_string());
+        assert_eq!(local.as_deref(), Some("2026-11-30T10:05:00"));
+        assert_eq!(instant("2026-11-30T10:05:00"), instant("2026-11-30T10:05:00Z"));
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub enum Datum {
     DecisionPoints,
     /// The time at which a question was called.
     QuestionTimes,
+    /// How far the clocks are from UTC.
+    Offsets,
     /// Printed numbers that are meant to be unique.
     UniqueNumbers,
 }
@@ -72,7 +74,7 @@ impl AgendaFormat {
         match self {
             Self::Native | Self::Mapped => true,
             // OParl 1.1, `AgendaItem`: start and end, a result and its text; no votes, no roll, and numbers of any kind ("c)", or none).
-            Self::OParl => matches!(datum, Datum::QuestionTimes),
+            Self::OParl => matches!(datum, Datum::QuestionTimes | Datum::Offsets),
             // Legistar: `RollCall` and `Vote` by person; no majority rule, no quorum, and a "Conflict" or "Recused" where somebody stood aside.
             Self::Legistar => matches!(datum, Datum::Attendance | Datum::Counts | Datum::NamedVotes | Datum::Recusals),
         }

@@ -2,11 +2,11 @@
 //!
 //! The head, each person and each question are read by themselves, so that one answer names everything that is wrong.
 
-use super::{AgendaFormat, Parsed, json_text, reader};
+use super::{AgendaFormat, Parsed, json_text, read::too_many_questions, reader};
 use crate::{
     domain::{
         agenda::{Agenda, Guest, Language, Member, Question},
-        failure::{Failure, FailureCode, Fault},
+        failure::{Failure, Fault},
         ids::AgendaId,
     },
     generator::words::{Words, short},
@@ -44,24 +44,28 @@ pub struct Reading<'a> {
 /// `agenda-too-large` when it has more questions than may be read; everything else is told in [`Parsed::faults`].
 pub fn parse(bytes: &[u8], reading: Reading<'_>) -> Result<Parsed, Failure> {
     let language = reading.language.unwrap_or(Language::Ru);
-    let value = match json_text::parse(bytes, language) {
-        Ok(value) => value,
-        Err(fault) => return Ok(Parsed { faults: vec![fault], ..Parsed::default() }),
-    };
+    match json_text::parse(bytes, language) {
+        Ok(value) => parse_value(value, reading, AgendaFormat::Native, Vec::new()),
+        Err(fault) => Ok(Parsed { faults: vec![fault], ..Parsed::default() }),
+    }
+}
+
+/// Reads an agenda that is JSON already; `faults` were found on the way, and a question that is null because of one of them is skipped.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_value(value: Value, reading: Reading<'_>, format: AgendaFormat, mut faults: Vec<Fault>) -> Result<Parsed, Failure> {
+    let language = reading.language.unwrap_or_else(|| language_of(&value));
+    limit(&value, reading.max_questions)?;
     let Value::Object(mut head) = value else {
         let fault = Fault { code: "not-json".to_owned(), pointer: String::new(), detail: NOT_AN_OBJECT.text(language).to_owned() };
-        return Ok(Parsed { faults: vec![fault], ..Parsed::default() });
+        faults.push(fault);
+        return Ok(Parsed { format, faults, ..Parsed::default() });
     };
-    let language = reading.language.unwrap_or_else(|| language_of(&head));
-    let mut faults = Vec::new();
 
     let members = list_of(&mut head, "members", language, &mut faults);
     let invited = list_of(&mut head, "invited", language, &mut faults);
     let questions = list_of(&mut head, "questions", language, &mut faults);
-    if questions.len() > reading.max_questions {
-        let limit = format!("generator.max_questions is {}, the agenda has {} questions", reading.max_questions, questions.len());
-        return Err(Failure::new(FailureCode::AgendaTooLarge, "The agenda has too many questions.").with_detail(limit));
-    }
 
     let people =
         (read_all::<Member>(members, "/members", language, &mut faults), read_all::<Guest>(invited, "/invited", language, &mut faults));
@@ -69,7 +73,11 @@ pub fn parse(bytes: &[u8], reading: Reading<'_>) -> Result<Parsed, Failure> {
     let mut readable: Vec<Question> = Vec::with_capacity(questions.len());
     for (place, question) in questions.into_iter().enumerate() {
         let before = faults.len();
-        let question = reader::read(question, &format!("/questions/{place}"), language, &mut faults);
+        let pointer = format!("/questions/{place}");
+        if question.is_null() && faults.iter().any(|fault| fault.pointer.split('/').take(3).eq(pointer.split('/'))) {
+            continue;
+        }
+        let question = reader::read(question, &pointer, language, &mut faults);
         // A question with any fault is left out of what follows: rules would only tell the consequences of it.
         if let Some(question) = question
             && faults.len() == before
@@ -79,6 +87,11 @@ pub fn parse(bytes: &[u8], reading: Reading<'_>) -> Result<Parsed, Failure> {
         }
     }
     let head: Option<Agenda> = reader::read(Value::Object(head), "", language, &mut faults);
+    if let (Some(head), AgendaFormat::Native | AgendaFormat::Mapped) = (&head, format) {
+        // Formats that do not know them leave them out; ours has them.
+        let missing = [("chair", head.chair.is_none()), ("secretary", head.secretary.is_none()), ("rules", head.rules.is_none())];
+        faults.extend(missing.iter().filter(|(_, is_missing)| *is_missing).map(|(name, _)| reader::missing(name, "", language)));
+    }
     if let (Some(asked), Some(head)) = (reading.asked, &head)
         && asked.as_str() != head.agenda_id
     {
@@ -89,11 +102,22 @@ pub fn parse(bytes: &[u8], reading: Reading<'_>) -> Result<Parsed, Failure> {
         (Some(head), (Some(members), Some(invited))) => Some(Agenda { members, invited, questions: readable, ..head }),
         _ => None,
     };
-    Ok(Parsed { format: AgendaFormat::Native, agenda, places, faults })
+    Ok(Parsed { format, agenda, places, faults, ..Parsed::default() })
 }
 
-fn language_of(head: &serde_json::Map<String, Value>) -> Language {
-    head.get("language").and_then(|word| serde_json::from_value(word.clone()).ok()).unwrap_or(Language::Ru)
+/// Refuses an agenda with more questions than may be read.
+///
+/// # Errors
+/// `agenda-too-large`.
+pub fn limit(agenda: &Value, max_questions: usize) -> Result<(), Failure> {
+    let found = agenda.get("questions").and_then(Value::as_array).map_or(0, Vec::len);
+    if found > max_questions { Err(too_many_questions(found, max_questions)) } else { Ok(()) }
+}
+
+/// The language in which an agenda is.
+#[must_use]
+pub fn language_of(agenda: &Value) -> Language {
+    agenda.get("language").and_then(|word| serde_json::from_value(word.clone()).ok()).unwrap_or(Language::Ru)
 }
 
 /// Takes a list out of the head and leaves an empty one, so that the head can be read by itself. A list that is missing stays missing.

@@ -14,4 +14,8 @@ pub struct Parsed {
     pub places: Vec<usize>,
     /// Everything that could not be read.
     pub faults: Vec<Fault>,
+    /// What was left out.
+    pub warnings: Vec<Fault>,
+    /// What a foreign agenda became in our own format: pointers of rules point into this.
+    pub mapped: Option<serde_json::Value>,
 }

@@ -66,6 +66,12 @@ pub fn read<T: DeserializeOwned>(mut value: Value, pointer: &str, language: Lang
     None
 }
 
+/// The fault of a field that is missing from the object at `pointer`.
+#[must_use]
+pub fn missing(name: &str, pointer: &str, language: Language) -> Fault {
+    Problem::Missing { name: name.to_owned() }.fault(pointer, language)
+}
+
 /// What serde said, taken apart.
 #[derive(Debug, PartialEq, Eq)]
 enum Problem {

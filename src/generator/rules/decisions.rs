@@ -30,7 +30,8 @@ pub static DECISION_AGAINST_THE_VOTE: Rule = Rule {
             None if !case.question.decision.is_empty() => true,
             _ => return,
         };
-        let majority = vote.majority.unwrap_or(case.sitting.agenda.rules.majority);
+        let usual = case.sitting.agenda.rules.as_ref().map(|rules| rules.majority);
+        let Some(majority) = vote.majority.or(usual) else { return };
         if let Some(adopted) = is_adopted(case, vote, majority)
             && adopted != recorded
         {

@@ -26,11 +26,15 @@ pub static UNKNOWN_OFFICER: Rule = Rule {
 
 fn officers(sitting: &Sitting<'_>, findings: &mut Findings<'_>) {
     let agenda = sitting.agenda;
-    if sitting.member(&agenda.chair).is_none() {
-        findings.add("/chair", &[("id", &short(&agenda.chair))]);
+    if let Some(chair) = &agenda.chair
+        && sitting.member(chair).is_none()
+    {
+        findings.add("/chair", &[("id", &short(chair))]);
     }
-    if !sitting.knows(&agenda.secretary) {
-        findings.add("/secretary", &[("id", &short(&agenda.secretary))]);
+    if let Some(secretary) = &agenda.secretary
+        && !sitting.knows(secretary)
+    {
+        findings.add("/secretary", &[("id", &short(secretary))]);
     }
     for (index, teller) in agenda.tellers.iter().enumerate() {
         if !sitting.knows(teller) {
@@ -87,7 +91,7 @@ pub static CHAIR_ABSENT: Rule = Rule {
         de: "{name} leitet die Sitzung, ist aber als abwesend vermerkt. Berichtigen Sie die Anwesenheit oder den Vorsitz.",
     },
     subject: Subject::Agenda(|sitting, findings| {
-        if let Some(chair) = sitting.member(&sitting.agenda.chair)
+        if let Some(chair) = sitting.chair()
             && chair.attendance == Attendance::Absent
         {
             findings.add("/chair", &[("name", &short(&chair.name))]);
@@ -105,7 +109,7 @@ pub static SECRETARY_ABSENT: Rule = Rule {
         de: "{name} führt das Protokoll, ist aber als abwesend vermerkt. Berichtigen Sie die Anwesenheit oder die Protokollführung.",
     },
     subject: Subject::Agenda(|sitting, findings| {
-        if let Some(secretary) = sitting.member(&sitting.agenda.secretary)
+        if let Some(secretary) = sitting.secretary()
             && secretary.attendance == Attendance::Absent
         {
             findings.add("/secretary", &[("name", &short(&secretary.name))]);
@@ -124,7 +128,7 @@ pub static CHAIR_NOT_THERE: Rule = Rule {
     },
     subject: Subject::Question(|case, findings| {
         // That the chair was absent altogether is told once, for the whole agenda.
-        if let Some(chair) = case.sitting.member(&case.sitting.agenda.chair)
+        if let Some(chair) = case.sitting.chair()
             && chair.attendance != Attendance::Absent
             && case.there(chair) == There::No
         {

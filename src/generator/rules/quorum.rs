@@ -22,7 +22,8 @@ pub static NO_QUORUM: Rule = Rule {
         if !decided && case.question.vote.is_none() {
             return;
         }
-        let (needed, present) = (case.sitting.quorum(), case.entitled());
+        let Some(needed) = case.sitting.quorum() else { return };
+        let present = case.entitled();
         if present.at_most < needed {
             let pointer = if case.question.vote.is_some() { "/vote" } else { "/outcome" };
             let all = case.sitting.voting_members().to_string();

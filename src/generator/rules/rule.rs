@@ -70,6 +70,7 @@ pub enum Subject {
 #[derive(Debug)]
 pub struct Findings<'a> {
     rule: &'a Rule,
+    format: AgendaFormat,
     language: Language,
     /// Pointer of the subject; what is found is told relative to it.
     base: &'a str,
@@ -79,8 +80,8 @@ pub struct Findings<'a> {
 }
 
 impl<'a> Findings<'a> {
-    fn new(rule: &'a Rule, language: Language, base: &'a str, prefix: &'a str) -> Self {
-        Self { rule, language, base, prefix, found: Vec::new() }
+    fn new(rule: &'a Rule, format: AgendaFormat, language: Language, base: &'a str, prefix: &'a str) -> Self {
+        Self { rule, format, language, base, prefix, found: Vec::new() }
     }
 
     /// Notes a finding at `pointer` below the subject.
@@ -92,6 +93,12 @@ impl<'a> Findings<'a> {
     #[must_use]
     pub fn language(&self) -> Language {
         self.language
+    }
+
+    /// In which the agenda came.
+    #[must_use]
+    pub fn format(&self) -> AgendaFormat {
+        self.format
     }
 }
 
@@ -130,7 +137,7 @@ fn run(
 ) -> Vec<(Severity, Fault)> {
     let mut all = Vec::new();
     for rule in rules.iter().filter(|rule| rule.applies_to(format)) {
-        let mut findings = Findings::new(rule, language, base, prefix);
+        let mut findings = Findings::new(rule, format, language, base, prefix);
         check(rule, &mut findings);
         all.extend(findings.found.into_iter().map(|fault| (rule.severity_in(format), fault)));
     }

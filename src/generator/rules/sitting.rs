@@ -138,16 +138,28 @@ impl<'a> Sitting<'a> {
         count(self.agenda.members.iter().filter(|member| member.voting_right))
     }
 
-    /// How many voting members the body needs to decide.
+    /// Who presides, if it is said and a member.
     #[must_use]
-    pub fn quorum(&self) -> u32 {
+    pub fn chair(&self) -> Option<&'a Member> {
+        self.member(self.agenda.chair.as_deref()?)
+    }
+
+    /// Who keeps the minutes, if it is said and a member.
+    #[must_use]
+    pub fn secretary(&self) -> Option<&'a Member> {
+        self.member(self.agenda.secretary.as_deref()?)
+    }
+
+    /// How many voting members the body needs to decide, if its rules are known.
+    #[must_use]
+    pub fn quorum(&self) -> Option<u32> {
         let all = self.voting_members();
-        match self.agenda.rules.quorum {
+        Some(match self.agenda.rules.as_ref()?.quorum {
             Share::MoreThanHalf => all / 2 + 1,
             Share::Half => all.div_ceil(2),
             Share::TwoThirds => all.saturating_mul(2).div_ceil(3),
             Share::AtLeast(number) => number,
-        }
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
         words::{Words, short},
     },
 };
-use jiff::tz::TimeZoneDatabase;
+use jiff::{civil::DateTime, tz::TimeZoneDatabase};
 
 const UNREADABLE: Words = Words {
     ru: "«{text}» — не время с часовым сдвигом. Запишите его так: 2026-11-30T10:00:00+03:00.",
@@ -42,8 +42,11 @@ pub static QUESTION_TIME_UNREADABLE: Rule = Rule {
 };
 
 fn readable(text: Option<&String>, pointer: &str, findings: &mut Findings<'_>) {
+    // Some foreign formats write what the clock on the wall showed, and it is printed so.
+    let is_wall_clock = |text: &str| !findings.format().carries(Datum::Offsets) && text.parse::<DateTime>().is_ok();
     if let Some(text) = text
         && text.parse::<Timestamp>().is_err()
+        && !is_wall_clock(text)
     {
         findings.add(pointer, &[("text", &short(text))]);
     }

@@ -2,8 +2,8 @@
 
 use super::{LinkError, SourceError, folder::Folder, http::HttpSource, samples, upstream::Upstream};
 use crate::{base::config, domain::ids::AgendaId, generator::documents::hex};
-use bytes::Bytes;
-use futures::stream::BoxStream;
+use bytes::{Bytes, BytesMut};
+use futures::{StreamExt as _, stream::BoxStream};
 use reqwest::Url;
 use sha2::{Digest as _, Sha256};
 use std::{fmt, io, path::Path};
@@ -44,7 +44,39 @@ pub struct OpenedFile {
     pub bytes: Option<u64>,
     /// Likewise, without parameters.
     pub media_type: Option<String>,
+    pub etag: Option<String>,
     pub content: BoxStream<'static, io::Result<Bytes>>,
+}
+
+/// What came of asking for a file.
+#[derive(Debug)]
+pub enum Opened {
+    File(OpenedFile),
+    /// It still is what the ETag named.
+    Unchanged,
+}
+
+/// What came of asking for an object that an agenda links to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Linked {
+    Object {
+        bytes: Bytes,
+        etag: Option<String>,
+    },
+    /// It still is what the ETag named.
+    Unchanged,
+    TooLarge,
+}
+
+impl Address {
+    /// A reference in an agenda that lies here, as it is known among all agendas of the source.
+    #[must_use]
+    pub fn resolve(&self, href: &str) -> String {
+        match self {
+            Self::Url(base) => base.join(href).map_or_else(|_| href.to_owned(), Into::into),
+            Self::Sample | Self::Folder => href.to_owned(),
+        }
+    }
 }
 
 impl fmt::Debug for OpenedFile {
@@ -130,23 +162,58 @@ impl Source {
         }
     }
 
-    /// Opens a file that an agenda at `address` refers to. `outside` is the client for links that lead out of a folder.
+    /// Opens a file that an agenda at `address` refers to, unless it still is what the ETag named. `outside` is the client for links that lead out of a folder.
     ///
     /// # Errors
     /// See [`LinkError`].
-    pub async fn open_file(&self, address: &Address, href: &str, outside: &Upstream) -> Result<OpenedFile, LinkError> {
+    pub async fn open_file(&self, address: &Address, href: &str, etag: Option<&str>, outside: &Upstream) -> Result<Opened, LinkError> {
         match (self, address) {
             (Self::Http(http), Address::Url(base)) => {
                 let url = base.join(href).map_err(|error| LinkError::Refused(format!("{href:?} is not an address: {error}")))?;
-                http.upstream().open(&url).await
+                http.upstream().open(&url, etag).await
             }
             _ if is_url(href) => {
                 let url = Url::parse(href).map_err(|error| LinkError::Refused(format!("{href:?} is not an address: {error}")))?;
-                outside.open(&url).await
+                outside.open(&url, etag).await
             }
-            (Self::Folder(folder), _) => folder.open_file(href).await,
+            (Self::Folder(folder), _) => folder.open_file(href).await.map(Opened::File),
             _ => Err(LinkError::Refused(format!("{href:?} cannot be resolved: a bundled sample has no files beside it"))),
         }
+    }
+}
+
+impl Source {
+    /// Reads an object of at most `limit` bytes that an agenda at `address` links to, unless it still is what the ETag named.
+    ///
+    /// # Errors
+    /// See [`LinkError`].
+    pub async fn read_linked(
+        &self,
+        address: &Address,
+        href: &str,
+        etag: Option<&str>,
+        limit: u64,
+        outside: &Upstream,
+    ) -> Result<Linked, LinkError> {
+        let OpenedFile { bytes: announced, etag, mut content, .. } = match self.open_file(address, href, etag, outside).await? {
+            Opened::Unchanged => return Ok(Linked::Unchanged),
+            Opened::File(file) => file,
+        };
+        if announced.is_some_and(|bytes| bytes > limit) {
+            return Ok(Linked::TooLarge);
+        }
+        let mut bytes = BytesMut::new();
+        while let Some(piece) = content.next().await {
+            let piece = piece.map_err(|error| match error.kind() {
+                io::ErrorKind::TimedOut => LinkError::TooSlow(format!("{href} did not come in time")),
+                _ => LinkError::Unavailable(format!("{href} broke off")),
+            })?;
+            bytes.extend_from_slice(&piece);
+            if bytes.len() as u64 > limit {
+                return Ok(Linked::TooLarge);
+            }
+        }
+        Ok(Linked::Object { bytes: bytes.freeze(), etag })
     }
 }
 

@@ -22,9 +22,15 @@ pub enum LinkError {
     /// Neither a usable address nor one that this source may follow; nothing was opened and no connection was made.
     #[error("{0}")]
     Refused(String),
-    /// It is not there, or whoever holds it does not answer.
+    /// There is nothing at its address.
+    #[error("{0}")]
+    Missing(String),
+    /// Whoever holds it does not answer as it should.
     #[error("{0}")]
     Unavailable(String),
+    /// It did not come in the time that a request may take.
+    #[error("{0}")]
+    TooSlow(String),
 }
 
 impl From<SourceError> for Failure {

@@ -12,7 +12,7 @@ use futures::StreamExt as _;
 use percent_encoding::percent_decode_str;
 use std::{
     io,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 use tokio::{fs, io::AsyncReadExt as _};
 use tokio_util::io::ReaderStream;
@@ -99,9 +99,15 @@ impl Folder {
         if name.contains('\0') {
             return Err(LinkError::Refused(format!("{href:?} is not a file name")));
         }
+        // Told without a look at what is there: a name that climbs out is refused whether or not it exists.
+        if climbs_out(Path::new(name.as_ref())) {
+            return Err(LinkError::Refused(format!("{href:?} leads out of the folder")));
+        }
         match self.open_inside(&self.root.join(name.as_ref())).await {
-            Ok((file, bytes)) => Ok(OpenedFile { bytes: Some(bytes), media_type: None, content: ReaderStream::new(file).boxed() }),
-            Err(Opening::Missing) => Err(LinkError::Unavailable(format!("there is no file {href:?} beside the agenda"))),
+            Ok((file, bytes)) => {
+                Ok(OpenedFile { bytes: Some(bytes), media_type: None, etag: None, content: ReaderStream::new(file).boxed() })
+            }
+            Err(Opening::Missing) => Err(LinkError::Missing(format!("there is no file {href:?} beside the agenda"))),
             Err(Opening::Outside) => Err(LinkError::Refused(format!("{href:?} leads out of the folder"))),
             Err(Opening::Failed(error)) => Err(LinkError::Unavailable(format!("{href:?} cannot be read: {error}"))),
         }
@@ -120,6 +126,22 @@ impl Folder {
         let bytes = file.metadata().await.map_err(Opening::from)?.len();
         Ok((file, bytes))
     }
+}
+
+fn climbs_out(name: &Path) -> bool {
+    let mut depth = 0_usize;
+    name.components().any(|part| match part {
+        Component::Normal(_) => {
+            depth += 1;
+            false
+        }
+        Component::CurDir => false,
+        Component::ParentDir if depth > 0 => {
+            depth -= 1;
+            false
+        }
+        Component::ParentDir | Component::RootDir | Component::Prefix(_) => true,
+    })
 }
 
 enum Opening {

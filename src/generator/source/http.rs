@@ -3,7 +3,8 @@
 use super::{
     Fetched, SourceError,
     agenda_source::{Address, MAX_AGENDA_BYTES},
-    upstream::{Answer, Follow, Upstream, UpstreamError, shown},
+    upstream::{Answer, Follow, Upstream},
+    upstream_error::{UpstreamError, shown},
 };
 use crate::{
     base::{chain::chain, config},
@@ -86,7 +87,9 @@ impl HttpSource {
     pub async fn fetch_if_changed(&self, id: &AgendaId, etag: Option<&str>) -> Result<Option<Fetched>, SourceError> {
         let url = self.address_of(id)?;
         let answer = self.upstream.get(&url, etag, Follow::SameOrigin).await.map_err(|error| match error {
-            UpstreamError::Refused(reason) | UpstreamError::Unreachable(reason) => SourceError::Unavailable(reason),
+            UpstreamError::Refused(reason) | UpstreamError::Unreachable(reason) | UpstreamError::TooSlow(reason) => {
+                SourceError::Unavailable(reason)
+            }
         })?;
         match answer.response.status() {
             StatusCode::OK => read(answer, url).await.map(Some),

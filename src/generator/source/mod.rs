@@ -6,10 +6,11 @@
 pub mod agenda_source;
 pub mod error;
 pub mod folder;
-pub mod guard;
+pub mod hosts;
 pub mod http;
 pub mod samples;
 pub mod upstream;
+mod upstream_error;
 
-pub use agenda_source::{Address, Fetched, OpenedFile, Source};
+pub use agenda_source::{Address, Fetched, Linked, Opened, OpenedFile, Source};
 pub use error::{LinkError, SourceError};

@@ -1,23 +1,22 @@
 //! Requests to other services: bounded per host, guarded, repeated by a library when they fail in passing, never redirected past the guard.
 
 use super::{
-    LinkError, OpenedFile,
-    guard::{Guard, Trust},
+    LinkError, Opened, OpenedFile,
+    hosts::{Hosts, Trust},
+    upstream_error::{PassingFaults, UpstreamError, plain, shown},
 };
 use crate::base::{
-    chain::chain,
     config::{self, Secret},
+    outgoing::{Guard, Network},
     spans::{Span, SpanKind},
-    tls,
 };
 use futures::StreamExt as _;
 use reqwest::{
     Response, StatusCode, Url,
-    header::{ACCEPT, CONTENT_TYPE, HeaderName, IF_NONE_MATCH, LOCATION},
-    redirect,
+    header::{ACCEPT, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, IF_NONE_MATCH, LOCATION},
 };
-use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
-use reqwest_retry::{Jitter, RetryError, RetryTransientMiddleware, policies::ExponentialBackoff};
+use reqwest_middleware::ClientWithMiddleware;
+use reqwest_retry::{Jitter, RetryTransientMiddleware, policies::ExponentialBackoff};
 use std::{
     collections::HashMap,
     io,
@@ -34,9 +33,10 @@ pub struct Upstream(Arc<Inner>);
 struct Inner {
     client: ClientWithMiddleware,
     guard: Guard,
+    hosts: Hosts,
     token: Secret,
     max_per_host: usize,
-    hosts: Mutex<HashMap<String, Arc<Semaphore>>>,
+    places: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
 /// How far a redirect may lead.
@@ -57,16 +57,6 @@ pub struct Answer {
     span: Span,
 }
 
-/// Why there is no answer.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum UpstreamError {
-    /// The guard refused; nothing was sent.
-    #[error("{0}")]
-    Refused(String),
-    #[error("{0}")]
-    Unreachable(String),
-}
-
 const MAX_REDIRECTS: usize = 5;
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
@@ -77,27 +67,37 @@ impl Upstream {
     /// # Errors
     /// When the client cannot be built.
     pub fn new(config: &config::AgendaConfig, home: Option<Url>) -> Result<Self, String> {
-        tls::install();
-        let client = reqwest::Client::builder()
+        Self::guarded(config, home, Guard::closed())
+    }
+
+    /// Over another network than the machine's.
+    ///
+    /// # Errors
+    /// When the client cannot be built.
+    pub fn over(network: Arc<dyn Network>, config: &config::AgendaConfig, home: Option<Url>) -> Result<Self, String> {
+        Self::guarded(config, home, Guard::closed().over(network))
+    }
+
+    // Hosts that the operator has named may be private and without TLS; all others are refused by name.
+    fn guarded(config: &config::AgendaConfig, home: Option<Url>, guard: Guard) -> Result<Self, String> {
+        let builder = reqwest::Client::builder()
             .user_agent(concat!("protocol-bridge/", env!("CARGO_PKG_VERSION")))
-            // Redirects are followed by `get`, hop by hop past the guard: the library's own would carry on before anyone is asked.
-            .redirect(redirect::Policy::none())
             // The whole exchange, body included, so that an answer which drips in cannot hold a worker.
             .timeout(config.timeout)
-            .connect_timeout(config.timeout.min(Duration::from_secs(10)))
-            .build()
-            .map_err(|error| format!("the HTTP client cannot be built: {error}"))?;
+            .connect_timeout(config.timeout.min(Duration::from_secs(10)));
         let policy = ExponentialBackoff::builder()
             .retry_bounds(Duration::from_millis(200), Duration::from_secs(2))
             .jitter(Jitter::Bounded)
             .build_with_max_retries(MAX_REPEATS);
-        let client = ClientBuilder::new(client).with(RetryTransientMiddleware::new_with_policy(policy)).build();
+        let client = guard.client(builder).map_err(|error| format!("the HTTP client cannot be built: {error}"))?;
+        let client = client.with(RetryTransientMiddleware::new_with_policy_and_strategy(policy, PassingFaults)).build();
         Ok(Self(Arc::new(Inner {
             client,
-            guard: Guard::new(home, &config.allowed_hosts),
+            guard,
+            hosts: Hosts::new(home, &config.allowed_hosts),
             token: config.token.clone(),
             max_per_host: config.max_per_host.max(1),
-            hosts: Mutex::default(),
+            places: Mutex::default(),
         })))
     }
 
@@ -108,7 +108,7 @@ impl Upstream {
     pub async fn get(&self, url: &Url, etag: Option<&str>, follow: Follow) -> Result<Answer, UpstreamError> {
         let mut url = url.clone();
         for _ in 0..=MAX_REDIRECTS {
-            let trust = self.0.guard.check(&url).map_err(UpstreamError::Refused)?;
+            let trust = self.trust(&url).map_err(UpstreamError::Refused)?;
             let permit = self.place_at(&url).await;
             let mut request = self.0.client.get(url.clone()).header(ACCEPT, "application/json, */*;q=0.8");
             if trust == Trust::Home && !self.0.token.expose().is_empty() {
@@ -126,7 +126,7 @@ impl Upstream {
             }
             let response = request.send().await.map_err(|error| {
                 span.fail("unreachable");
-                UpstreamError::Unreachable(plain(&error, &url))
+                plain(&error, &url)
             })?;
             let status = response.status();
             span.note("http.response.status_code", i64::from(status.as_u16()));
@@ -145,30 +145,45 @@ impl Upstream {
         Err(UpstreamError::Refused(format!("more than {MAX_REDIRECTS} redirects, the last to {}", shown(&url))))
     }
 
-    /// Opens a file for reading.
+    /// Opens a file for reading, unless it still is what the ETag named.
     ///
     /// # Errors
     /// See [`LinkError`].
-    pub async fn open(&self, url: &Url) -> Result<OpenedFile, LinkError> {
-        let answer = self.get(url, None, Follow::Allowed).await.map_err(|error| match error {
+    pub async fn open(&self, url: &Url, etag: Option<&str>) -> Result<Opened, LinkError> {
+        let answer = self.get(url, etag, Follow::Allowed).await.map_err(|error| match error {
             UpstreamError::Refused(reason) => LinkError::Refused(reason),
             UpstreamError::Unreachable(reason) => LinkError::Unavailable(reason),
+            UpstreamError::TooSlow(reason) => LinkError::TooSlow(reason),
         })?;
-        if answer.response.status() != StatusCode::OK {
-            return Err(LinkError::Unavailable(format!("{} answered {}", shown(url), answer.response.status())));
+        match answer.response.status() {
+            StatusCode::OK => {}
+            StatusCode::NOT_MODIFIED if etag.is_some() => return Ok(Opened::Unchanged),
+            status @ (StatusCode::NOT_FOUND | StatusCode::GONE) => {
+                return Err(LinkError::Missing(format!("{} answered {status}", shown(url))));
+            }
+            status => return Err(LinkError::Unavailable(format!("{} answered {status}", shown(url)))),
         }
         let bytes = answer.response.content_length();
-        let media_type = answer.response.headers().get(CONTENT_TYPE).and_then(|media_type| media_type.to_str().ok());
-        let media_type =
-            media_type.and_then(|media_type| media_type.split(';').next()).map(|media_type| media_type.trim().to_ascii_lowercase());
-        Ok(OpenedFile { bytes, media_type, content: answer.into_stream() })
+        let media_type = header_of(answer.response.headers(), &CONTENT_TYPE);
+        let media_type = media_type
+            .as_deref()
+            .and_then(|media_type| media_type.split(';').next())
+            .map(|media_type| media_type.trim().to_ascii_lowercase());
+        let etag = header_of(answer.response.headers(), &ETAG);
+        Ok(Opened::File(OpenedFile { bytes, media_type, etag, content: answer.into_stream() }))
+    }
+
+    fn trust(&self, url: &Url) -> Result<Trust, String> {
+        self.0.guard.check(url).map_err(|refused| format!("{} is not asked: {refused}", shown(url)))?;
+        let host = url.host_str().unwrap_or_default();
+        self.0.hosts.trust(url).ok_or_else(|| format!("{host} is neither the agenda's own host nor one of agenda.allowed_hosts"))
     }
 
     /// Waits for a place at the host; places are shared by all tasks of this process.
     async fn place_at(&self, url: &Url) -> OwnedSemaphorePermit {
         let host = format!("{}:{}", url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or_default());
         let places = {
-            let mut hosts = self.0.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut hosts = self.0.places.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(hosts.entry(host).or_insert_with(|| Arc::new(Semaphore::new(self.0.max_per_host))))
         };
         places.acquire_owned().await.expect("these semaphores are never closed")
@@ -176,7 +191,8 @@ impl Upstream {
 }
 
 impl Answer {
-    /// The body; the place at the host is held until it ends or is dropped.
+    /// The body; the place at the host is held until it ends or is dropped. What does not arrive in time ends with [`io::ErrorKind::TimedOut`], what breaks off
+    /// with [`io::ErrorKind::UnexpectedEof`].
     #[must_use]
     pub fn into_stream(self) -> futures::stream::BoxStream<'static, io::Result<bytes::Bytes>> {
         let held = (self.permit, self.span);
@@ -184,13 +200,18 @@ impl Answer {
             .bytes_stream()
             .map(move |piece| {
                 let (_place, span) = &held;
-                if piece.is_err() {
+                piece.map_err(|error| {
                     span.fail("broke off");
-                }
-                piece.map_err(io::Error::other)
+                    let kind = if error.is_timeout() { io::ErrorKind::TimedOut } else { io::ErrorKind::UnexpectedEof };
+                    io::Error::new(kind, error)
+                })
             })
             .boxed()
     }
+}
+
+fn header_of(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    headers.get(name)?.to_str().ok().map(str::to_owned)
 }
 
 fn redirect_of(response: &Response) -> Option<String> {
@@ -205,41 +226,7 @@ fn redirect_of(response: &Response) -> Option<String> {
     if !follows {
         return None;
     }
-    response.headers().get(LOCATION)?.to_str().ok().map(str::to_owned)
-}
-
-/// What happened, in words that hold neither the token nor a library's inner life.
-fn plain(error: &reqwest_middleware::Error, url: &Url) -> String {
-    let what = match beneath(error) {
-        Some(error) if error.is_timeout() => "did not answer in time",
-        Some(error) if error.is_connect() => "could not be connected to",
-        _ => "broke the exchange off",
-    };
-    let shown = shown(url);
-    tracing::info!(url = shown, error = chain(error).replace(url.as_str(), &shown), "a request failed");
-    format!("{shown} {what}")
-}
-
-/// The client's own error below those of the layers that repeat requests.
-fn beneath(error: &reqwest_middleware::Error) -> Option<&reqwest::Error> {
-    match error {
-        reqwest_middleware::Error::Reqwest(error) => Some(error),
-        reqwest_middleware::Error::Middleware(error) => match error.downcast_ref::<RetryError>()? {
-            RetryError::WithRetries { err: error, .. } | RetryError::Error(error) => beneath(error),
-        },
-    }
-}
-
-/// The address for people: a query may hold what only its host is to know.
-#[must_use]
-pub fn shown(url: &Url) -> String {
-    let mut shown = url.clone();
-    if url.query().is_some() {
-        shown.set_query(Some("…"));
-    }
-    shown.set_fragment(None);
-    // The only character that such a query has is one that would be written in its encoded form.
-    shown.to_string().replace("?%E2%80%A6", "?…")
+    header_of(response.headers(), &LOCATION)
 }
 
 fn span_of(url: &Url) -> Span {

@@ -19,6 +19,7 @@ type Answer = dyn Fn(&Seen, usize) -> Response + Send + Sync;
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub path: String,
+    pub host: String,
     pub authorization: Option<String>,
     pub if_none_match: Option<String>,
     pub traceparent: Option<String>,
@@ -76,6 +77,7 @@ async fn handle(State((all, answer)): State<(Requests, Arc<Answer>)>, request: R
     let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let seen = Seen {
         path: request.uri().to_string(),
+        host: header("host").unwrap_or_default(),
         authorization: header("authorization"),
         if_none_match: header("if-none-match"),
         traceparent: header("traceparent"),

@@ -108,6 +108,11 @@ pub fn bad_agenda() -> Value {
     agenda
 }
 
+/// The agenda's text with the id that a path ends with.
+pub fn under(agenda: &Value, path: &str) -> String {
+    spoil(agenda.clone(), "/agendaId", json!(path.trim_start_matches('/'))).to_string()
+}
+
 /// Reads an agenda that must be readable.
 pub fn read(agenda: &Value) -> (Agenda, Vec<usize>) {
     let reading = Reading { asked: None, language: None, max_questions: 5000 };

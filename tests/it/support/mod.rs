@@ -20,6 +20,7 @@ pub mod postgres_proxy;
 pub mod process;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod prometheus;
+pub mod public_apis;
 pub mod reconcile;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod s3;
