@@ -22,13 +22,14 @@ use crate::{
         disk::FreeSpace,
         entropy::Entropy,
         metrics, otlp,
+        secret_key::SecretKey,
         shutdown::Shutdown,
         tls,
     },
     callers::{Callers, Ledger, RateLimit},
     domain::task::Kind,
     engine::{
-        Demo, Engine, Parts, TaskExecutor,
+        Demo, Engine, EventStream, EventsInJetStream, Parts, TaskExecutor, Telling,
         transport::{self, JetStream, Local, Transport},
     },
     generator::{Generator, documents::DocumentStore, orphans::Orphans, renderer_in_process::InProcessRenderer},
@@ -118,6 +119,8 @@ impl App {
         let callers = Callers::new(&config).map_err(StartError::Callers)?;
         let disk = FreeSpace::new(config.data_dir.clone(), config.engine.min_free_space.as_u64());
         let transport = transport(&config, &clock, &shutdown).await?;
+        let mut telling = Telling::new(config.events.clone(), secret_key(&config, &db, &entropy)?);
+        telling.stream = event_stream(&config, &clock, &shutdown).await?;
         let engine = Engine::start(
             Parts {
                 config: config.engine.clone(),
@@ -129,10 +132,12 @@ impl App {
                 clock: clock.clone(),
                 entropy: entropy.clone(),
                 executors: executors(&config, &db, &generator),
+                telling,
                 disk: Some(disk.clone()),
             },
             &shutdown,
         );
+        engine.configure_subscriptions().await?;
         let ledger = Ledger::new(db.clone(), clock.clone(), callers.clone(), config.legacy.quiet_period);
         ledger.start(&shutdown);
         Gauges::new(db.clone(), clock.clone(), disk, metrics.clone()).start(&shutdown);
@@ -298,6 +303,18 @@ pub async fn present(config: &Config, clock: &Clock) -> Result<bridge::Presentat
 }
 // goes with v1: end
 
+/// What seals secrets: the configured key, or on SQLite one that is made and kept beside the database.
+fn secret_key(config: &Config, db: &Db, entropy: &Entropy) -> Result<Option<SecretKey>, StartError> {
+    let written = config.auth.secret_key.expose().trim();
+    if !written.is_empty() {
+        return Ok(Some(SecretKey::new(written)));
+    }
+    match db.dialect() {
+        Dialect::Sqlite => SecretKey::kept_in(&config.data_dir, entropy).map(Some).map_err(StartError::SecretKey),
+        Dialect::Postgres => Ok(None),
+    }
+}
+
 /// SQLite has one serving process per data folder; on PostgreSQL there may be many.
 async fn lock(config: &Config, clock: &Clock) -> Result<Option<ServingLock>, StartError> {
     if !config.database_url().starts_with("sqlite:") {
@@ -335,6 +352,7 @@ pub fn engine_at_rest(config: &Config, db: &Db, clock: &Clock, entropy: &Entropy
         clock: clock.clone(),
         entropy: entropy.clone(),
         executors: HashMap::new(),
+        telling: Telling::new(config.events.clone(), None),
         disk: None,
     };
     Engine::by_hand(parts, &Shutdown::new()).0
@@ -362,6 +380,13 @@ async fn transport(config: &Config, clock: &Clock, shutdown: &Shutdown) -> Resul
     }
     let servers = NatsServers::parse(config.engine.transport.expose()).map_err(transport::jetstream::Error::Address)?;
     Ok(Arc::new(JetStream::start(&servers, &config.engine.nats_prefix, clock.clone(), shutdown).await?))
+}
+
+/// Where events go beside webhooks, if the configuration says so.
+async fn event_stream(config: &Config, clock: &Clock, shutdown: &Shutdown) -> Result<Option<Arc<dyn EventStream>>, StartError> {
+    let Some(subject) = config.events.nats_subject.as_ref().filter(|_| config.engine.uses_nats()) else { return Ok(None) };
+    let servers = NatsServers::parse(config.engine.transport.expose()).map_err(transport::jetstream::Error::Address)?;
+    Ok(Some(EventsInJetStream::start(&servers, &config.engine.nats_prefix, subject, clock.clone(), shutdown).await?))
 }
 
 fn executors(config: &Config, db: &Db, generator: &Generator) -> HashMap<Kind, Arc<dyn TaskExecutor>> {

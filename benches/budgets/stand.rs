@@ -59,6 +59,7 @@ fn parts(database: &TestDatabase, db: &Db, executor: Arc<dyn TaskExecutor>) -> P
         entropy: Entropy::system(),
         executors: HashMap::from([(Kind::Demo, executor)]),
         disk: None,
+        telling: protocol_bridge::engine::Telling::new(protocol_bridge::base::config::Config::default().events, None),
         config,
     }
 }

@@ -14,7 +14,7 @@ pub struct Run {
     /// Where the bridge is, or the proxy in front of it.
     #[arg(long)]
     pub service: String,
-    /// v1 waits on one long call; v2 submits a task and polls.
+    /// v1 waits on one long call; v2 submits a task and polls; events submits a task and is told (by `listen`).
     #[arg(long)]
     pub mode: Mode,
     /// Only this agenda; without it all of them.
@@ -32,6 +32,9 @@ pub struct Run {
     /// How many calls are made before giving up.
     #[arg(long, default_value_t = 20)]
     pub tries: u32,
+    /// events: after how many seconds without an event the task is looked at all the same.
+    #[arg(long, default_value = "60", value_parser = seconds)]
+    pub fallback: Duration,
     /// Seconds between two calls, and between two looks at a task.
     #[arg(long, default_value = "2", value_parser = seconds)]
     pub pause: Duration,
@@ -44,6 +47,7 @@ pub struct Run {
 pub enum Mode {
     V1,
     V2,
+    Events,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -95,6 +99,7 @@ impl Machine {
                 let outcome = match self.how.mode {
                     Mode::V1 => self.generate_v1(&service, id).await?,
                     Mode::V2 => self.generate_v2(&service, id).await?,
+                    Mode::Events => self.generate_told(&service, id).await?,
                 };
                 if matches!(outcome, Outcome::Gone) {
                     eprintln!("{id}: v1 is closed (410): move to --mode v2");

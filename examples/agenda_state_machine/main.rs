@@ -7,10 +7,11 @@
 //! cargo run --example agenda_state_machine -- --state state.json serve --listen 127.0.0.1:9000      # our agendas, for the service's agenda.source
 //! cargo run --example agenda_state_machine -- --state state.json add agenda.json
 //! cargo run --example agenda_state_machine -- --state state.json sign AGENDA QUESTION               # its report is signed
+//! cargo run --example agenda_state_machine -- --state state.json listen --listen 127.0.0.1:9001 --secret whsec_…                # webhooks
 //! cargo run --example agenda_state_machine -- --state state.json run --service http://127.0.0.1:8080 --mode v1
 //! ```
 //!
-//! `v1.rs` is stage M1 (the call that waits), `v2.rs` is stage M2 (submit, remember the task, poll). Killed at any moment, the next `run` goes on where this one was.
+//! `v1.rs` is stage M1 (the call that waits), `v2.rs` is stage M2 (submit, remember the task, poll), `told.rs` is M2 with events (submit, be told; poll rarely). Killed at any moment, the next `run` goes on where this one was.
 //!
 //! Exit codes: 0 every agenda that was ready is protected; 1 a protocol could not be had; 2 wrong usage; 3 v1 is closed (410): move to `--mode v2`;
 //! 4 the state file or the network of this machine is at fault.
@@ -18,13 +19,16 @@
 #![allow(clippy::disallowed_methods, reason = "a client of its own: it waits on the machine's clock")]
 
 mod documents;
+mod listen;
 mod machine;
 mod service;
 mod state;
+mod told;
 mod v1;
 mod v2;
 
 use clap::{Parser, Subcommand};
+use listen::Listen;
 use machine::{Machine, Run};
 use state::Store;
 use std::{error::Error, net::SocketAddr, path::PathBuf, process::ExitCode, time::Duration};
@@ -54,6 +58,8 @@ enum Command {
         #[arg(long, default_value = "0", value_parser = seconds)]
         delay: Duration,
     },
+    /// Takes the bridge's events into the state file, for `run --mode events`.
+    Listen(Listen),
     /// Has the protocol of every agenda that is ready generated.
     Run(Run),
 }
@@ -87,6 +93,7 @@ async fn run(arguments: Arguments) -> Result<u8, Box<dyn Error>> {
             Ok(0)
         }
         Command::Serve { listen, delay } => documents::serve(store, listen, delay).await.map(|()| 0).map_err(Into::into),
+        Command::Listen(how) => listen::listen(store, how).await.map(|()| 0),
         Command::Run(how) => Machine::new(store, how).run().await,
     }
 }

@@ -18,6 +18,22 @@ const PROTECTED: &str = "PROTECTED";
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct State {
     pub agendas: BTreeMap<String, Agenda>,
+    /// What the bridge has told, by the event's id: an id that is here already is a duplicate.
+    #[serde(default)]
+    pub inbox: BTreeMap<String, Told>,
+}
+
+/// An event, as far as it matters here.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Told {
+    pub kind: String,
+    pub time: String,
+    pub task_id: String,
+    /// Our own key for this protocol: it is known before the 202, and so before the task's id.
+    pub client_reference: Option<String>,
+    /// Why there is no protocol.
+    pub failure: Option<String>,
 }
 
 /// An agenda as our own service knows it, and how far its protocol is.
@@ -87,6 +103,27 @@ impl State {
         let rounds = self.agendas.get(&id).map_or(0, |agenda| agenda.rounds);
         self.agendas.insert(id, Agenda { document, rounds, generation: Generation::None });
         Ok(())
+    }
+
+    /// Takes an event; `false`: it was there. A test ping is nothing to be kept.
+    pub fn take(&mut self, event: &Value) -> Result<bool, String> {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let id = text(&event["id"]).ok_or("an event without id")?;
+        let Some(task_id) = text(&event["data"]["taskId"]) else { return Ok(true) };
+        let told = Told {
+            kind: text(&event["type"]).ok_or("an event without type")?,
+            time: text(&event["time"]).unwrap_or_default(),
+            task_id,
+            client_reference: text(&event["data"]["clientReference"]),
+            failure: text(&event["data"]["failure"]["code"]),
+        };
+        Ok(self.inbox.insert(id, told).is_none())
+    }
+
+    /// The newest event about the protocol that was asked for under `key`.
+    pub fn told(&self, key: &str, task: &str) -> Option<&Told> {
+        let ours = |told: &&Told| told.client_reference.as_deref() == Some(key) || told.task_id == task;
+        self.inbox.values().filter(ours).max_by(|one, other| one.time.cmp(&other.time))
     }
 
     /// A question's report is signed.

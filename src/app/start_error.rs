@@ -1,7 +1,12 @@
 //! Why the service does not start, in words for who started it.
 
 use super::belonging::Stranger;
-use crate::{base::otlp, engine::transport::jetstream, generator::documents, store};
+use crate::{
+    base::otlp,
+    engine::{SubscriptionError, transport::jetstream},
+    generator::documents,
+    store,
+};
 use std::{io, net::SocketAddr, path::PathBuf};
 
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +33,10 @@ pub enum StartError {
     Response(String), // goes with v1
     #[error("spans cannot be sent to telemetry.otlp_endpoint")]
     Otlp(#[from] otlp::Error),
+    #[error("the secret key in the data folder cannot be read or made")]
+    SecretKey(#[source] io::Error),
+    #[error("the subscriptions of the configuration cannot be used")]
+    Subscriptions(#[from] SubscriptionError),
     #[error("the metrics cannot be set up")]
     Metrics(#[from] metrics_exporter_prometheus::BuildError),
 }

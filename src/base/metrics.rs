@@ -52,6 +52,15 @@ pub const TRANSACTIONS: &[&str] = &[
     "progress",
     "rescue",
     "cancel_task",
+    "place_events",
+    "claim_deliveries",
+    "settle_deliveries",
+    "deliveries",
+    "events",
+    "late_callback",
+    "resend",
+    "subscription",
+    "subscriptions",
     "replay_task",
     "retention",
     "orphaned_blobs",
@@ -185,6 +194,12 @@ pub static DELIVERIES: Counter = counter(
     &[("sink", Values::Closed(&["jetstream", "webhook"])), ("outcome", Values::Closed(&["delivered", "retried", "given-up"]))],
     "Tries to deliver an event, by sink and what became of them.",
 );
+pub static DELIVERIES_PENDING: Gauge = gauge(
+    "deliveries_pending",
+    &[("sink", Values::Closed(&["jetstream", "webhook"]))],
+    SHARED,
+    "Deliveries of events that are due or wait for their next try.",
+);
 pub static HTTP_REQUEST: Histogram = histogram(
     "http_request_seconds",
     &[("route", Values::AtStart), ("method", Values::AtStart), ("status", Values::AtStart)],
@@ -245,6 +260,7 @@ static GAUGES: &[&Gauge] = &[
     &DEAD_LETTERS,
     &OUTBOX_UNPUBLISHED,
     &OUTBOX_OLDEST,
+    &DELIVERIES_PENDING,
     &TRANSPORT_UP,
     &WAKEUP_LISTENER_UP,
     &DB_POOL_IN_USE,

@@ -13,6 +13,7 @@ pub mod metric;
 pub mod metrics;
 pub mod otlp;
 pub mod outgoing;
+pub mod secret_key;
 pub mod shutdown;
 pub mod spans;
 pub mod supervisor;

@@ -15,10 +15,26 @@ pub enum Action {
     DeadLetterDismiss,
     EnginePause,
     EngineResume,
+    SubscriptionCreate,
+    SubscriptionUpdate,
+    SubscriptionRotate,
+    SubscriptionDelete,
+    DeliveryResend,
 }
 
 impl Action {
-    pub const ALL: [Self; 5] = [Self::TaskCancel, Self::DeadLetterReplay, Self::DeadLetterDismiss, Self::EnginePause, Self::EngineResume];
+    pub const ALL: [Self; 10] = [
+        Self::TaskCancel,
+        Self::DeadLetterReplay,
+        Self::DeadLetterDismiss,
+        Self::EnginePause,
+        Self::EngineResume,
+        Self::SubscriptionCreate,
+        Self::SubscriptionUpdate,
+        Self::SubscriptionRotate,
+        Self::SubscriptionDelete,
+        Self::DeliveryResend,
+    ];
 
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -28,6 +44,11 @@ impl Action {
             Self::DeadLetterDismiss => "dead-letter.dismiss",
             Self::EnginePause => "engine.pause",
             Self::EngineResume => "engine.resume",
+            Self::SubscriptionCreate => "subscription.create",
+            Self::SubscriptionUpdate => "subscription.update",
+            Self::SubscriptionRotate => "subscription.rotate-secret",
+            Self::SubscriptionDelete => "subscription.delete",
+            Self::DeliveryResend => "delivery.resend",
         }
     }
 }

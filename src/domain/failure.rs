@@ -3,10 +3,11 @@
 //! Codes are stored with the task and are the last part of a problem's `type`; they never change their meaning.
 
 use super::task::Phase;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How often a failure may be tried again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Retryable {
     No,
@@ -16,7 +17,7 @@ pub enum Retryable {
 }
 
 /// Why a task failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureCode {
     AgendaNotFound,
@@ -141,7 +142,7 @@ impl FailureCode {
 }
 
 /// One thing that is wrong, with where: the secretary's words in `detail`, the place in `pointer`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fault {
     /// The rule that found it, such as `votes-do-not-add-up`.
     pub code: String,
@@ -151,7 +152,7 @@ pub struct Fault {
 }
 
 /// Why an attempt or a task failed, as stored and as clients see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
     pub code: FailureCode,
     /// One sentence for a person.

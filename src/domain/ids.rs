@@ -73,6 +73,14 @@ id!(
     EventId
 );
 id!(
+    /// The telling of one event to one sink, with all its tries.
+    DeliveryId
+);
+id!(
+    /// A webhook that is told about events.
+    SubscriptionId
+);
+id!(
     /// One HTTP request: body (`instance`), log and `X-Request-Id` carry the same one.
     RequestId
 );

@@ -5,6 +5,7 @@ pub mod audit;
 pub mod caller;
 pub mod cursor;
 pub mod dead_letter;
+pub mod delivery;
 pub mod envelope;
 pub mod event;
 pub mod failure;

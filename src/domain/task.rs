@@ -8,6 +8,7 @@ use super::{
     time::Timestamp,
     trace::TraceContext,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
@@ -111,7 +112,7 @@ impl Kind {
 }
 
 /// One of the generator's four parts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Phase {
     Collect,

@@ -29,7 +29,7 @@ pub(super) async fn cancel(core: &Core, id: TaskId, author: &Author) -> store::R
         async move {
             match task::cancel(tx, id, &failure, now).await? {
                 Some(task) => {
-                    let closed = Closed { task: &task, ids, outcome: AttemptOutcome::Cancelled, documents: None, at: now };
+                    let closed = Closed { task: &task, ids, outcome: AttemptOutcome::Cancelled, documents: &[], at: now };
                     finish::close_tasks(tx, &[closed]).await?;
                     audit::append(tx, &entry).await?;
                     Ok(Cancelled::Now(task))

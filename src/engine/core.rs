@@ -1,7 +1,14 @@
 //! What every part of the engine shares: configuration, database, clock, executors, and the places where the parts meet.
 
 use super::{
-    Hub, TaskExecutor, endings::Endings, leases::Leases, others::Others, outage::Complaints, pause::Pause, relay::Handover,
+    Hub, TaskExecutor,
+    endings::Endings,
+    events::{Feed, Telling},
+    leases::Leases,
+    others::Others,
+    outage::Complaints,
+    pause::Pause,
+    relay::Handover,
     transport::Transport,
 };
 use crate::{
@@ -26,7 +33,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
 const LOOK_DRAINED_EVERY: Duration = Duration::from_millis(50);
 
@@ -45,6 +52,8 @@ pub struct Parts {
     pub clock: Clock,
     pub entropy: Entropy,
     pub executors: HashMap<Kind, Arc<dyn TaskExecutor>>,
+    /// How events are told to others.
+    pub telling: Telling,
     /// Below its floor nothing new is accepted, so that what runs has room to finish; `None`: nobody looks.
     pub disk: Option<FreeSpace>,
 }
@@ -97,6 +106,10 @@ pub(super) struct Core {
     pub(super) leases: Leases,
     pub(super) endings: Endings,
     pub(super) hub: Hub,
+    pub(super) feed: Feed,
+    /// There may be something to deliver earlier than the courier thinks.
+    pub(super) deliver: Arc<Notify>,
+    pub(super) telling: Telling,
     pub(super) permits: Arc<Semaphore>,
     pub(super) pending: Pending,
     pub(super) pause: Pause,

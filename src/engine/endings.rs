@@ -142,7 +142,7 @@ async fn write_together(core: &Core, ends: &Arc<[End]>) -> store::Result<HashMap
                 .iter()
                 .filter_map(|end| {
                     let task = ended.get(&end.ending.id)?;
-                    Some(Closed { task, ids: end.ids, outcome: end.outcome, documents: None, at: end.ending.at })
+                    Some(Closed { task, ids: end.ids, outcome: end.outcome, documents: &[], at: end.ending.at })
                 })
                 .collect();
             close_tasks(tx, &closed).await?;

@@ -8,6 +8,7 @@ use super::{
 use crate::{
     base::{chain::chain, clock::Clock},
     domain::{
+        event::EventDocument,
         failure::Failure,
         ids::ProtocolId,
         task::{Phase, Progress, Task},
@@ -61,7 +62,7 @@ where
 pub struct Effected {
     pub protocol_id: Option<ProtocolId>,
     /// The documents, as the completion event lists them.
-    pub documents: Option<serde_json::Value>,
+    pub documents: Vec<EventDocument>,
 }
 
 /// The work is done; `effect` runs inside the terminal transaction.

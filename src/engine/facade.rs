@@ -6,6 +6,7 @@ use super::{
     core::{Core, Parts, Pending},
     dismiss,
     endings::Endings,
+    events::{Change, Courier, Feed, Follow, Follower, Placer, SubscriptionError, callback_secret, deliveries, subscriptions},
     gauges::Gauges,
     janitor::Janitor,
     keeper::Keeper,
@@ -26,21 +27,26 @@ use crate::{
         audit::{Author, Entry},
         cursor::{Cursor, Page},
         dead_letter::DeadLetter,
-        ids::{DeadLetterId, TaskId, WorkerId},
+        delivery::{Delivery, Sink, Tried, WebhookSecret},
+        event::EventType,
+        ids::{DeadLetterId, DeliveryId, EventId, SubscriptionId, TaskId, WorkerId},
         task::{Attempt, Kind, Phase, Task},
     },
-    store::{self, Tx, attempt, audit, checkpoint, dead_letter, outbox, task},
+    store::{self, Tx, attempt, audit, checkpoint, dead_letter, event, outbox, subscription, task},
 };
 use futures::{FutureExt as _, future::BoxFuture};
-use std::{fmt, sync::Arc};
-use tokio::sync::{Semaphore, mpsc};
+use std::{fmt, sync::Arc, time::Duration};
+use tokio::sync::{Notify, Semaphore, mpsc};
 
 pub use super::{
     dismiss::Dismissed,
     pause::Paused,
     replay_many::{ReplayMany, ReplayedMany, Skipped},
 };
-pub use crate::store::{audit::AuditFilter, checkpoint::Checkpoint, dead_letter::DeadLetterFilter, outbox::Message, task::TaskFilter};
+pub use crate::store::{
+    audit::AuditFilter, checkpoint::Checkpoint, dead_letter::DeadLetterFilter, delivery::DeliveryFilter, event::Event, outbox::Message,
+    subscription::Subscription, task::TaskFilter,
+};
 
 /// What commits together with a submission (the bridge's ledger), given the task that it led to.
 pub type SubmitEffect = Arc<dyn for<'t> Fn(&'t mut Tx<'_>, &Submitted) -> BoxFuture<'t, store::Result<()>> + Send + Sync>;
@@ -104,6 +110,13 @@ impl Engine {
         spawn(&core, "timekeeper", |core| Timekeeper::new(core).run());
         spawn(&core, "rescuer", |core| Rescuer::new(core).run());
         spawn(&core, "completion hub", |core| core.hub.clone().run(core.shutdown.clone()));
+        spawn(&core, "event placer", |core| Placer::new(core).run());
+        spawn(&core, "event feed", Feed::run);
+        let courier = Courier::new(Arc::clone(&core)).expect("a client without anything special can be built once TLS is there");
+        let courier = Arc::new(courier);
+        let noting = Arc::clone(&courier);
+        spawn(&core, "courier", move |_| Arc::clone(&courier).run());
+        spawn(&core, "courier notes", move |_| Arc::clone(&noting).run_notes());
         spawn(&core, "janitor", |core| Janitor::new(core).run());
         spawn(&core, "gauges", |core| Gauges::new(core).run());
         engine
@@ -130,6 +143,9 @@ impl Engine {
             complaints,
             leases: Leases::default(),
             endings: Endings::default(),
+            feed: Feed::default(),
+            deliver: Arc::new(Notify::new()),
+            telling: parts.telling,
             pending: Pending::default(),
             pause: Pause::default(),
             disk: parts.disk,
@@ -281,6 +297,131 @@ impl Engine {
         });
         let entries = self.0.db.read("audit", work).await?;
         Ok(Page::from_rows(entries, limit, |entry| Cursor { at: entry.at, id: entry.id.0 }))
+    }
+
+    /// Follows events in the order of their positions.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn follow(&self, follow: Follow) -> store::Result<Follower> {
+        let Core { db, clock, feed, .. } = &*self.0;
+        Follower::begin(db.clone(), clock.clone(), feed, follow).await
+    }
+
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn event(&self, id: EventId) -> store::Result<Option<Event>> {
+        self.0.db.read("events", move |tx: &mut Tx<'_>| async move { event::find(tx, id).await }.boxed()).await
+    }
+
+    /// Brings the subscriptions of the configuration up to date; once, at start.
+    ///
+    /// # Errors
+    /// When their secrets cannot be kept, or the store cannot be written.
+    pub async fn configure_subscriptions(&self) -> Result<(), SubscriptionError> {
+        subscriptions::configure(&self.0).await
+    }
+
+    /// Oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn subscriptions(&self) -> store::Result<Vec<Subscription>> {
+        self.0.db.read("subscriptions", |tx: &mut Tx<'_>| subscription::list(tx).boxed()).await
+    }
+
+    /// Has a webhook told about what happens from now on; its secret is handed out this once.
+    ///
+    /// # Errors
+    /// See [`SubscriptionError`].
+    pub async fn subscribe(
+        &self,
+        url: String,
+        types: Vec<EventType>,
+        author: &Author,
+    ) -> Result<(Subscription, WebhookSecret), SubscriptionError> {
+        subscriptions::create(&self.0, url, types, author).await
+    }
+
+    /// # Errors
+    /// See [`SubscriptionError`].
+    pub async fn update_subscription(
+        &self,
+        id: SubscriptionId,
+        change: Change,
+        author: &Author,
+    ) -> Result<Subscription, SubscriptionError> {
+        subscriptions::update(&self.0, id, change, author).await
+    }
+
+    /// # Errors
+    /// See [`SubscriptionError`].
+    pub async fn unsubscribe(&self, id: SubscriptionId, author: &Author) -> Result<(), SubscriptionError> {
+        subscriptions::delete(&self.0, id, author).await
+    }
+
+    /// A new secret; the one before signs as well for `overlap`.
+    ///
+    /// # Errors
+    /// See [`SubscriptionError`].
+    pub async fn rotate_secret(
+        &self,
+        id: SubscriptionId,
+        overlap: Duration,
+        author: &Author,
+    ) -> Result<(Subscription, WebhookSecret), SubscriptionError> {
+        subscriptions::rotate(&self.0, id, overlap, author).await
+    }
+
+    /// Sends a test event and says how that went.
+    ///
+    /// # Errors
+    /// See [`SubscriptionError`].
+    pub async fn ping_subscription(&self, id: SubscriptionId) -> Result<Tried, SubscriptionError> {
+        subscriptions::ping(&self.0, id).await
+    }
+
+    /// Looks whether a callback's address would be told anything.
+    ///
+    /// # Errors
+    /// Why not.
+    pub async fn check_callback(&self, url: &str) -> Result<(), SubscriptionError> {
+        if self.0.telling.key.is_none() {
+            return Err(SubscriptionError::NoKey);
+        }
+        subscriptions::look(&self.0, url).await
+    }
+
+    /// What signs the callbacks that this caller names.
+    ///
+    /// # Errors
+    /// When there is no key to make it from.
+    pub fn callback_secret(&self, caller: &str) -> Result<WebhookSecret, SubscriptionError> {
+        self.0.telling.key.as_ref().map(|key| callback_secret(key, caller)).ok_or(SubscriptionError::NoKey)
+    }
+
+    /// Newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn deliveries(&self, filter: DeliveryFilter, cursor: Option<Cursor>, limit: usize) -> store::Result<Page<Delivery>> {
+        deliveries::list(&self.0, filter, cursor, limit).await
+    }
+
+    /// Begins a delivery anew; `None`: there is none.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn resend(&self, id: DeliveryId, author: &Author) -> store::Result<Option<Delivery>> {
+        deliveries::resend(&self.0, id, author).await
+    }
+
+    /// Begins every delivery anew that was given up, of one sink or of all; answers how many.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn resend_failed(&self, sink: Option<Sink>, author: &Author) -> store::Result<u64> {
+        deliveries::resend_failed(&self.0, sink, author).await
     }
 
     #[must_use]

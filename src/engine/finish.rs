@@ -15,7 +15,7 @@ use crate::{
     base::{chain::chain, metrics, spans},
     domain::{
         envelope::Envelope,
-        event::{EventType, cloud_event},
+        event::{EventDocument, EventType, body},
         failure::{Failure, FailureCode},
         ids::{DeadLetterId, EventId, MessageId, TaskId},
         retry::RetryPolicy,
@@ -25,7 +25,6 @@ use crate::{
     store::{self, Tx, attempt, dead_letter, event, idempotency, outbox, task},
 };
 use futures::FutureExt as _;
-use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 
 /// How long an idempotency key answers after its task's end.
@@ -60,7 +59,7 @@ pub(super) struct Closed<'a> {
     pub(super) task: &'a Task,
     pub(super) ids: TerminalIds,
     pub(super) outcome: AttemptOutcome,
-    pub(super) documents: Option<&'a Value>,
+    pub(super) documents: &'a [EventDocument],
     pub(super) at: Timestamp,
 }
 
@@ -90,14 +89,9 @@ fn closing<'a>(task: &Task, outcome: AttemptOutcome, failure: Option<&'a Failure
 
 fn event<'a>(closed: &Closed<'a>) -> Option<event::NewEvent<'a>> {
     let Closed { task, ids, documents, at, .. } = *closed;
-    let event_type = match task.status {
-        Status::Completed => EventType::Completed,
-        Status::Failed => EventType::Failed,
-        Status::Cancelled => EventType::Cancelled,
-        Status::Pending | Status::InProgress => return None,
-    };
+    let event_type = EventType::of(task.status)?;
     let agenda_id = task.agenda_id.as_ref().filter(|_| task.kind == Kind::Protocol)?;
-    let body = cloud_event(ids.event, event_type, task, at, documents, task.failure.as_ref());
+    let body = body(ids.event, task, documents, at)?;
     Some(event::NewEvent { id: ids.event, event_type, task_id: task.id, agenda_id, body, at })
 }
 
@@ -117,6 +111,7 @@ pub(super) fn announce_end(core: &Core, task: &Task) {
     metrics::TASKS_FINISHED.increment(&[task.kind.as_str(), outcome]);
     log_outcome(task, task.failure.as_ref());
     core.tell(task);
+    core.feed.task_ended();
 }
 
 /// The end of this attempt, as it is to be written.
@@ -162,7 +157,7 @@ async fn complete_with(core: &Core, end: End, effect: Effect) -> store::Result<O
                 task::set_protocol(tx, task.id, protocol_id).await?;
                 task.protocol_id = Some(protocol_id);
             }
-            let (ids, outcome, at, documents) = (end.ids, end.outcome, end.ending.at, effected.documents.as_ref());
+            let (ids, outcome, at, documents) = (end.ids, end.outcome, end.ending.at, effected.documents.as_slice());
             close_tasks(tx, &[Closed { task: &task, ids, outcome, documents, at }]).await?;
             Ok(Some(task))
         }

@@ -8,7 +8,7 @@ use super::{core::Core, pause};
 use crate::{
     base::{clock::Monotonic, metrics},
     domain::{failure::FailureCode, task::Status},
-    store::{self, dead_letter, outbox, task},
+    store::{self, dead_letter, delivery, outbox, task},
 };
 use futures::FutureExt as _;
 use std::{collections::HashMap, sync::Arc, time::Duration};
@@ -69,12 +69,13 @@ impl Gauges {
             async move {
                 let active = task::active(tx).await?;
                 let unpublished = outbox::unpublished(tx, now).await?;
+                let deliveries = delivery::pending(tx).await?;
                 let paused = pause::look(tx).await?;
-                Ok((active, unpublished, paused))
+                Ok((active, unpublished, deliveries, paused))
             }
             .boxed()
         });
-        let (active, (unpublished, oldest), paused) = self.core.db.read("gauges", work).await?;
+        let (active, (unpublished, oldest), deliveries, paused) = self.core.db.read("gauges", work).await?;
         self.core.pause.note(paused);
         self.core.pending.count(active.pending);
         metrics::TASKS.set(&[Status::Pending.as_str()], approximate(active.pending));
@@ -82,6 +83,10 @@ impl Gauges {
         metrics::TASK_OLDEST_RUNNABLE.set(&[], active.earliest_due.map_or(0.0, |due| now.since(due).as_secs_f64()));
         metrics::OUTBOX_UNPUBLISHED.set(&[], approximate(unpublished));
         metrics::OUTBOX_OLDEST.set(&[], oldest.as_secs_f64());
+        for sink in ["jetstream", "webhook"] {
+            let pending = deliveries.iter().find(|(kind, _)| kind == sink).map_or(0, |(_, count)| *count);
+            metrics::DELIVERIES_PENDING.set(&[sink], approximate(pending));
+        }
         if count_ended {
             self.count_ended().await?;
         }
@@ -111,6 +116,7 @@ fn forget() {
         &metrics::TASK_OLDEST_RUNNABLE,
         &metrics::OUTBOX_UNPUBLISHED,
         &metrics::OUTBOX_OLDEST,
+        &metrics::DELIVERIES_PENDING,
         &metrics::DEAD_LETTERS,
         &metrics::ENGINE_PAUSED,
     ] {

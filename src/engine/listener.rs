@@ -118,6 +118,7 @@ impl Listener {
         }
         if hints.changed {
             self.core.hub.hinted();
+            self.core.feed.look();
         }
     }
 }

@@ -10,6 +10,7 @@ mod core;
 pub mod demo;
 mod dismiss;
 mod endings;
+pub mod events;
 pub mod executor;
 pub mod facade;
 mod finish;
@@ -37,10 +38,11 @@ mod worker;
 
 pub use core::Parts;
 pub use demo::Demo;
+pub use events::{Change, EventStream, EventsInJetStream, Follow, Follower, SubscriptionError, Telling, arrived};
 pub use executor::{Decision, Done, Effect, Effected, Run, Step, Stop, TaskExecutor, effect};
 pub use facade::{
-    AuditFilter, Cancelled, DeadLetterFilter, Dismissed, Engine, Message, Paused, ReplayMany, Replayed, ReplayedMany, Skipped,
-    SubmitEffect, TaskFilter, submit_effect,
+    AuditFilter, Cancelled, DeadLetterFilter, DeliveryFilter, Dismissed, Engine, Message, Paused, ReplayMany, Replayed, ReplayedMany,
+    Skipped, SubmitEffect, Subscription, TaskFilter, submit_effect,
 };
 pub use hub::Hub;
 pub use submission::{Idempotency, Overload, Submission, SubmitError, Submitted, Via};

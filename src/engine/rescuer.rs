@@ -104,7 +104,7 @@ impl Rescuer {
                     let task::Expired { id, token, .. } = expired;
                     let ending = task::Ending { id, token, status: Status::Failed, failure: Some(failure), reached: None, at: now };
                     let Some(task) = task::end(tx, &[ending]).await?.pop() else { return Ok(None) };
-                    let closed = Closed { task: &task, ids, outcome: AttemptOutcome::WorkerLost, documents: None, at: now };
+                    let closed = Closed { task: &task, ids, outcome: AttemptOutcome::WorkerLost, documents: &[], at: now };
                     finish::close_tasks(tx, &[closed]).await?;
                     Ok(Some(task))
                 }

@@ -5,6 +5,7 @@
 
 use super::{
     core::Core,
+    events::FanOut,
     facade::SubmitEffect,
     submission::{Idempotency, Overload, Submission, SubmitError, Submitted},
 };
@@ -63,7 +64,7 @@ pub(super) async fn submit(core: &Core, submission: Submission, effect: Option<S
     let claim = if run_at == now { core.handover.claim(core, now) } else { None };
     let check_limit = core.pending.may_exceed(core.config.max_pending).then_some(core.config.max_pending);
     let disk_is_full = core.disk.as_ref().is_some_and(|disk| !disk.has_room(&core.clock));
-    let via = submission.via;
+    let (via, callback_url) = (submission.via, submission.callback_url.clone());
     let envelope = Envelope::process_task(core.entropy.id(now), new.id, &new.payload);
     let request = Arc::new(Request { submission, new, message_id: envelope.message_id, claim, check_limit, disk_is_full, now, effect });
     let work = store::work(move |tx| {
@@ -79,6 +80,9 @@ pub(super) async fn submit(core: &Core, submission: Submission, effect: Option<S
     };
     match outcome {
         Outcome::Accepted { submitted, new, pulled_forward } => {
+            if let Some(url) = callback_url.filter(|_| !new) {
+                late_callback(core, submitted.task.id, url).await?;
+            }
             if new {
                 metrics::TASKS_SUBMITTED.increment(&[submitted.task.kind.as_str(), via.as_str()]);
                 core.pending.accepted();
@@ -101,6 +105,21 @@ pub(super) async fn submit(core: &Core, submission: Submission, effect: Option<S
     }
 }
 
+/// The task that was joined may have ended, and whoever told of its end may have looked for callbacks just before this one was there. Before the answer, so that
+/// whoever has been answered is told; a caller that is not answered asks again.
+async fn late_callback(core: &Core, task: TaskId, url: String) -> store::Result<()> {
+    let now = core.clock.now();
+    let (fan_out, url): (_, Arc<str>) = (FanOut::new(core.entropy.clone(), &core.telling), url.into());
+    let work = store::work(move |tx| {
+        let (fan_out, url) = (fan_out.clone(), Arc::clone(&url));
+        async move { fan_out.late_callback(tx, task, &url, now).await }.boxed()
+    });
+    if core.db.transaction("late_callback", work).await? {
+        core.deliver.notify_one();
+    }
+    Ok(())
+}
+
 /// Java clients and proxies repeat a POST by themselves; whoever wonders why a caller asks twice finds it here.
 fn tell_of_join(task: &Task, now: Timestamp) {
     tracing::info!(
@@ -113,7 +132,7 @@ async fn accept(tx: &mut Tx<'_>, request: &Request) -> store::Result<Outcome> {
     let outcome = decide(tx, request).await?;
     if let Outcome::Accepted { submitted, .. } = &outcome {
         if let Some(url) = &request.submission.callback_url {
-            callback::add(tx, submitted.task.id, url, request.now).await?;
+            callback::add(tx, submitted.task.id, url, &request.submission.caller, request.now).await?;
         }
         if let Some(effect) = &request.effect {
             effect(tx, submitted).await?;

@@ -3,6 +3,7 @@
 use super::{
     consumer::Consumer,
     core::{Core, Parts},
+    events::{Courier, Placer},
     facade::Engine,
     gauges::Gauges,
     janitor::Janitor,
@@ -27,6 +28,8 @@ pub struct Ticks {
     timekeeper: Timekeeper,
     gauges: Gauges,
     janitor: Janitor,
+    placer: Placer,
+    courier: Courier,
 }
 
 impl fmt::Debug for Ticks {
@@ -48,6 +51,8 @@ impl Engine {
             timekeeper: Timekeeper::new(Arc::clone(&core)),
             gauges: Gauges::new(Arc::clone(&core)),
             janitor: Janitor::new(Arc::clone(&core)),
+            placer: Placer::new(Arc::clone(&core)),
+            courier: Courier::new(Arc::clone(&core)).expect("a client without anything special can be built once TLS is there"),
             core,
         };
         (engine, ticks)
@@ -107,6 +112,27 @@ impl Ticks {
     /// When the database is away.
     pub async fn look(&self) -> store::Result<()> {
         self.core.hub.tick().await
+    }
+
+    /// Events that wait get their positions; answers how many.
+    ///
+    /// # Errors
+    /// When the database is away.
+    pub async fn place(&self) -> store::Result<usize> {
+        self.placer.tick().await
+    }
+
+    /// Deliveries that are due are tried, and how they went is noted once they have ended; answers how many.
+    ///
+    /// # Errors
+    /// When the database is away.
+    pub async fn deliver(&self) -> store::Result<usize> {
+        let begun = self.courier.tick().await?;
+        while self.courier.running() > 0 {
+            tokio::task::yield_now().await;
+        }
+        self.courier.note_tick().await;
+        Ok(begun)
     }
 
     /// What is older than its retention is deleted; answers how many rows.

@@ -4,14 +4,14 @@
 
 use crate::{
     domain::{
-        ids::{ProtocolId, TaskId},
-        protocol::{Document, NewProtocol, Protocol},
+        event::EventDocument,
+        ids::TaskId,
+        protocol::{NewProtocol, Protocol},
         time::Timestamp,
     },
     engine::{Done, Effected, executor::Effect},
     store::protocol,
 };
-use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// What commits with the finish.
@@ -32,20 +32,10 @@ pub fn publish(new: NewProtocol, task: TaskId, now: Timestamp) -> Done {
 }
 
 fn effected(protocol: &Protocol) -> Effected {
-    Effected { protocol_id: Some(protocol.id), documents: Some(links(protocol.id, &protocol.documents)) }
+    Effected { protocol_id: Some(protocol.id), documents: links(protocol) }
 }
 
-/// The documents as events and answers list them.
-#[must_use]
-pub fn links(protocol: ProtocolId, documents: &[Document]) -> Value {
-    let links = documents.iter().map(|document| {
-        json!({
-            "format": document.format,
-            "url": format!("/protocol/{protocol}/document.{}", document.format),
-            "bytes": document.bytes,
-            "sha256": document.sha256,
-            "pages": document.pages,
-        })
-    });
-    links.collect()
+/// The documents as events list them.
+fn links(protocol: &Protocol) -> Vec<EventDocument> {
+    protocol.documents.iter().map(|document| EventDocument::of(protocol.id, document)).collect()
 }

@@ -17,6 +17,7 @@ pub mod late_head;
 pub mod legacy_headers; // goes with v1
 pub mod observe;
 pub mod openapi;
+mod openapi_events;
 pub mod openapi_problems;
 pub mod page;
 pub mod parameters;

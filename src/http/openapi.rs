@@ -2,9 +2,9 @@
 
 use super::{
     access::{self, Access},
-    openapi_problems, router,
+    openapi_events, openapi_problems, router,
 };
-use crate::domain::{audit::Action, event::EventType, failure::FailureCode};
+use crate::domain::{audit::Action, failure::FailureCode};
 use axum::http::Method;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
@@ -37,6 +37,7 @@ pub fn base() -> OpenApi {
             tag("tasks", "Submit, follow, cancel."),
             tag("protocols", "Finished protocols and their documents."),
             tag("agendas", "What the agenda source holds."),
+            tag("events", "What is told when a task ends: streams, webhooks and who gets them."),
             tag("operation", "For operators: all tasks, dead letters, metrics."),
             tag("health", "Open to everyone: health, this document, what problems mean."),
         ]))
@@ -48,7 +49,12 @@ pub fn base() -> OpenApi {
 pub fn document() -> OpenApi {
     let mut document = router::routes().into_openapi();
     for (path, item) in &mut document.paths.paths {
-        for (method, operation) in [(Method::GET, &mut item.get), (Method::POST, &mut item.post), (Method::DELETE, &mut item.delete)] {
+        for (method, operation) in [
+            (Method::GET, &mut item.get),
+            (Method::POST, &mut item.post),
+            (Method::PATCH, &mut item.patch),
+            (Method::DELETE, &mut item.delete),
+        ] {
             if let Some(operation) = operation
                 && access::find(&method, path).is_some_and(|route| route.access != Access::Open)
             {
@@ -88,7 +94,7 @@ fn complete() -> Value {
     }
     sharpen(&mut document);
     openapi_problems::add(&mut document);
-    document["paths"]["/task"]["post"]["callbacks"] = callbacks();
+    openapi_events::add(&mut document);
     document
 }
 
@@ -100,7 +106,16 @@ const NO_NUL: &str = "^[^\\u0000]*$";
 /// What the annotations cannot say: unknown fields are refused, an empty query parameter counts as left out, and what is the same in many places.
 fn sharpen(document: &mut Value) {
     let schemas = &mut document["components"]["schemas"];
-    for name in ["TaskRequest", "GenericTaskRequest", "ReplayRequest", "ReplayManyRequest"] {
+    for name in [
+        "TaskRequest",
+        "GenericTaskRequest",
+        "ReplayRequest",
+        "ReplayManyRequest",
+        "SubscriptionRequest",
+        "SubscriptionPatch",
+        "RotateRequest",
+        "ResendRequest",
+    ] {
         schemas[name]["additionalProperties"] = false.into();
     }
     schemas["GenericTaskRequest"]["properties"]["payload"]["type"] = json!(["object", "string"]);
@@ -148,45 +163,4 @@ fn times(value: &mut Value) {
 fn operations(document: &mut Value) -> impl Iterator<Item = &mut Value> {
     let items = document["paths"].as_object_mut().into_iter().flatten().filter_map(|(_, item)| item.as_object_mut());
     items.flatten().map(|(_, operation)| operation)
-}
-
-/// What is sent to the `callbackUrl` of a submission when its task has ended.
-fn callbacks() -> Value {
-    let header = |name: &str, description: &str| json!({ "name": name, "in": "header", "required": true, "description": description, "schema": { "type": "string" } });
-    let event = json!({
-        "specversion": "1.0", "id": "0198c0de-9000-7000-8000-000000000001", "source": "/protocol-bridge", "type": EventType::Completed.as_str(),
-        "subject": "42", "time": "2026-11-30T12:07:00Z", "datacontenttype": "application/json",
-        "data": {
-            "taskId": "0198c0de-7a3e-7c11-9d2b-3f5a60718293", "agendaId": "42", "clientReference": "state-machine-17",
-            "protocolId": "0198c0de-8000-7000-8000-000000000001",
-            "documents": [{ "format": "pdf", "url": "/protocol/0198c0de-8000-7000-8000-000000000001/document.pdf", "bytes": 48213, "sha256": "…", "pages": 7 }],
-        },
-    });
-    let schema = json!({
-        "type": "object",
-        "description": "A CloudEvents 1.0 event. Every delivery of one event has the same id.",
-        "required": ["specversion", "id", "source", "type", "subject", "time", "data"],
-        "properties": {
-            "specversion": { "const": "1.0" },
-            "id": { "type": "string", "format": "uuid" },
-            "source": { "type": "string" },
-            "type": { "enum": EventType::ALL.map(EventType::as_str) },
-            "subject": { "type": "string", "description": "The agenda's id." },
-            "time": { "type": "string", "format": "date-time" },
-            "datacontenttype": { "const": "application/json" },
-            "data": { "type": "object", "description": "taskId, agendaId, clientReference, protocolId; documents when completed, failure when failed." },
-        },
-    });
-    let post = json!({
-        "summary": "The task has ended.",
-        "description": "Sent until it is answered 2xx, for some days, with growing pauses; redirects are not followed.",
-        "parameters": [
-            header("webhook-id", "The event's id; the same on every delivery."),
-            header("webhook-timestamp", "When this delivery was sent, in seconds since 1970."),
-            header("webhook-signature", "v1,BASE64: HMAC-SHA256 over `id.timestamp.body` (Standard Webhooks)."),
-        ],
-        "requestBody": { "required": true, "content": { "application/cloudevents+json": { "schema": schema, "example": event } } },
-        "responses": { "2XX": { "description": "Taken." }, "410": { "description": "Do not send to this address any more." } },
-    });
-    json!({ "taskEnded": { "{$request.body#/callbackUrl}": { "post": post } } })
 }

@@ -48,6 +48,9 @@ const fn about_requests(problem: RequestProblem) -> &'static str {
         RequestProblem::AgendaBusy => {
             "Look at the task that is active. If it hangs, its lease or its attempt's deadline ends it; cancelling it works at once."
         }
+        RequestProblem::TargetRefused => {
+            "Whoever may name an address could reach into your network through this service, so private ones are refused. If there are no strangers in it, set \"events.allow_private_targets\". On PostgreSQL webhooks need \"auth.secret_key\"."
+        }
         RequestProblem::LegacyGone => {
             "\"legacy.stage\" is M3, or M2 and the caller has not proved its name: give it an entry in \"[[callers]]\" with a key, or with its network and User-Agent."
         }

@@ -30,6 +30,7 @@ pub enum RequestProblem {
     UnsupportedMediaType,
     RangeNotSatisfiable,
     IdempotencyKeyReused,
+    TargetRefused,
     TooManyRequests,
     HeadersTooLarge,
     Draining,
@@ -49,7 +50,7 @@ pub struct Entry {
 }
 
 impl RequestProblem {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::InvalidRequest,
         Self::Unauthorized,
         Self::Forbidden,
@@ -67,6 +68,7 @@ impl RequestProblem {
         Self::UnsupportedMediaType,
         Self::RangeNotSatisfiable,
         Self::IdempotencyKeyReused,
+        Self::TargetRefused,
         Self::TooManyRequests,
         Self::HeadersTooLarge,
         Self::Draining,
@@ -191,6 +193,13 @@ impl RequestProblem {
                 "The idempotency key was used for something else",
                 "The same key came before with another content; its task is not this request's.",
                 "Use a fresh key for a new request, and the same content when repeating an old one.",
+            ),
+            Self::TargetRefused => (
+                "target-refused",
+                422,
+                "That address is told nothing",
+                "A webhook's address is one that events are not sent to: not https, a private, link-local or reserved address, or a name that leads to one. Or the service has no key to keep webhooks' secrets with.",
+                "Give a public https address. In a closed network the operator can allow private ones (events.allow_private_targets).",
             ),
             Self::TooManyRequests => {
                 ("too-many-requests", 429, "Too many requests", "The caller is over its rate limit.", "Wait as long as Retry-After says.")

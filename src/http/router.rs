@@ -6,9 +6,11 @@ use super::{
     observe::observe,
     openapi,
     routes::{
-        agenda_tasks, agendas, audit, cancel_task, check_agenda, create_task, dead_letters, debug_hold, dismiss, docs_page, document,
-        list_tasks, livez, metrics, migration, migration_page, openapi_json, pause, problem_page, protocol, protocols, readyz, registers,
-        replay, replay_many, resume, show_task, submit_task, task_events, task_result, task_status,
+        agenda_tasks, agendas, audit, callback_secret, cancel_task, check_agenda, create_subscription, create_task, dead_letters,
+        debug_hold, delete_subscription, deliveries, dismiss, docs_page, document, event, events, list_tasks, livez, metrics, migration,
+        migration_page, openapi_json, pause, ping_subscription, problem_page, protocol, protocols, readyz, registers, replay, replay_many,
+        resend, resend_failed, resume, rotate_secret, show_task, submit_task, subscription, subscriptions, task_events, task_result,
+        task_status, update_subscription,
     },
 };
 use super::{legacy_headers, routes::merge_by_agenda}; // goes with v1
@@ -45,6 +47,16 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(dismiss::dismiss))
         .routes(routes!(pause::pause))
         .routes(routes!(resume::resume))
+        .routes(routes!(events::events))
+        .routes(routes!(event::event))
+        .routes(routes!(callback_secret::callback_secret))
+        .routes(routes!(create_subscription::create_subscription, subscriptions::subscriptions))
+        .routes(routes!(subscription::subscription, update_subscription::update_subscription, delete_subscription::delete_subscription))
+        .routes(routes!(rotate_secret::rotate_secret))
+        .routes(routes!(ping_subscription::ping_subscription))
+        .routes(routes!(deliveries::deliveries))
+        .routes(routes!(resend_failed::resend_failed))
+        .routes(routes!(resend::resend))
         .routes(routes!(audit::audit))
         .routes(routes!(migration::migration))
         .routes(routes!(debug_hold::debug_hold))

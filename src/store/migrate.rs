@@ -21,6 +21,8 @@ const SQLITE: Texts = &[
     (4, "audit_detail", include_str!("../../migrations/sqlite/0004_audit_detail.sql")),
     (5, "gauges", include_str!("../../migrations/sqlite/0005_gauges.sql")),
     (6, "tracestate", include_str!("../../migrations/sqlite/0006_tracestate.sql")),
+    (7, "event_position", include_str!("../../migrations/sqlite/0007_event_position.sql")),
+    (8, "deliveries", include_str!("../../migrations/sqlite/0008_deliveries.sql")),
 ];
 const POSTGRES: Texts = &[
     (1, "initial", include_str!("../../migrations/postgres/0001_initial.sql")),
@@ -29,6 +31,8 @@ const POSTGRES: Texts = &[
     (4, "audit_detail", include_str!("../../migrations/postgres/0004_audit_detail.sql")),
     (5, "gauges", include_str!("../../migrations/postgres/0005_gauges.sql")),
     (6, "tracestate", include_str!("../../migrations/postgres/0006_tracestate.sql")),
+    (7, "event_position", include_str!("../../migrations/postgres/0007_event_position.sql")),
+    (8, "deliveries", include_str!("../../migrations/postgres/0008_deliveries.sql")),
 ];
 const TABLE: &str = "_sqlx_migrations";
 

@@ -33,6 +33,7 @@ pub mod caller;
 pub mod checkpoint;
 pub mod database_time;
 pub mod dead_letter;
+pub mod delivery;
 pub mod document;
 pub mod event;
 mod field;
@@ -48,6 +49,7 @@ pub mod retention;
 mod rows;
 pub mod setting;
 pub mod step_cache;
+pub mod subscription;
 pub mod task;
 pub mod task_follower;
 

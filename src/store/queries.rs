@@ -1,8 +1,9 @@
 //! Every query of the crate by name, so that one test can prepare them all on both databases.
 
 use super::{
-    Sql, attempt, audit, callback, caller, checkpoint, database_time, dead_letter, document, event, idempotency, inbox, legacy_call, look,
-    migrate, outbox, owed_answer, protocol, protocol_number, retention, sessions, setting, step_cache, task, task_follower, wakeups,
+    Sql, attempt, audit, callback, caller, checkpoint, database_time, dead_letter, delivery, document, event, idempotency, inbox,
+    legacy_call, look, migrate, outbox, owed_answer, protocol, protocol_number, retention, sessions, setting, step_cache, subscription,
+    task, task_follower, wakeups,
 };
 
 /// The files that hold queries; a test finds the one that is not named here.
@@ -14,6 +15,7 @@ const FILES: &[&[(&str, Sql)]] = &[
     checkpoint::ALL,
     database_time::ALL,
     dead_letter::ALL,
+    delivery::ALL,
     document::ALL,
     event::ALL,
     idempotency::ALL,
@@ -29,6 +31,7 @@ const FILES: &[&[(&str, Sql)]] = &[
     sessions::ALL,
     setting::ALL,
     step_cache::ALL,
+    subscription::ALL,
     task_follower::ALL,
     wakeups::ALL,
 ];

@@ -1,9 +1,12 @@
 //! What a Java client does that nobody changed: plain `HttpURLConnection`, as Feign's default client uses it, and the decoder that docs/migration.md shows.
 
 use crate::support::{Service, TestDatabase, breaking_proxy::BreakingProxy, eventually, nginx::Nginx, on_both_databases, within};
-use protocol_bridge::base::config::{CallerConfig, Role};
-use std::{net::SocketAddr, path::Path, time::Duration};
-use tokio::process::Command;
+use protocol_bridge::base::config::{CallerConfig, Role, SubscriptionConfig};
+use std::{net::SocketAddr, path::Path, process::Stdio, time::Duration};
+use tokio::{
+    io::{AsyncBufReadExt as _, BufReader},
+    process::Command,
+};
 
 const LIMIT: Duration = Duration::from_mins(1);
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -86,11 +89,45 @@ on_both_databases! {
     }
 }
 
+/// A receiver in Java, with the class that docs/migration.md shows.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_documented_webhook_class_knows_what_is_genuine() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let classes = folder.path().display().to_string();
+    jdk("javac", &["-Xlint:all", "-Werror", "-d", &classes, "docs/java/BridgeWebhook.java", "tests/java/WebhookTrial.java"]).await;
+    let written = |name: &str, url: &str| SubscriptionConfig {
+        name: name.to_owned(),
+        url: url.to_owned(),
+        types: Vec::new(),
+        secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".into(),
+        secret_file: None,
+    };
+    let secrets = ["whsec_QmV2b3JlIGl0IHdhcyByZXBsYWNlZA==", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"];
+    let mut java = Command::new("java")
+        .args(["-cp", &classes, "WebhookTrial"])
+        .args(secrets)
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("a JDK is installed (scripts/test.sh --install)");
+    let mut said = BufReader::new(java.stdout.take().expect("it is piped")).lines();
+    let port = within(LIMIT, "Java listens", said.next_line()).await.expect("readable").expect("a port");
+    let service = Service::with(TestDatabase::sqlite().await, &[], |config| {
+        config.events.allow_private_targets = true;
+        config.events.subscriptions = vec![written("java", &format!("http://127.0.0.1:{port}/hook"))];
+    })
+    .await;
+    service.protocol_of("java").await;
+    let line = within(LIMIT, "Java is told", said.next_line()).await.expect("readable").expect("a line");
+    let id = service.database.fetch("SELECT id FROM event").await[0][0].as_str().expect("an id").to_owned();
+    assert_eq!(line, format!("{id} genuine=true changed=false old=false"));
+}
+
 /// What docs/migration.md shows is what is compiled here.
 #[test]
 fn the_java_of_the_documentation_is_the_one_that_is_tried() {
     let page = include_str!("../../docs/migration.md");
-    for name in ["BridgeAnswer", "StillGenerating", "ProtocolErrorDecoder"] {
+    for name in ["BridgeAnswer", "StillGenerating", "ProtocolErrorDecoder", "BridgeWebhook"] {
         let source = std::fs::read_to_string(Path::new(ROOT).join(format!("docs/java/{name}.java"))).expect("the file");
         assert!(page.contains(&format!("```java\n{source}```")), "docs/java/{name}.java, as it is, between ```java and ```");
     }

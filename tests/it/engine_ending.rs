@@ -7,8 +7,10 @@ use crate::{
 use futures::{FutureExt as _, future::join_all};
 use protocol_bridge::{
     domain::{
+        event::EventDocument,
         failure::{Failure, FailureCode},
         ids::DeadLetterId,
+        protocol::Format,
         task::{AttemptOutcome, Kind, Phase, Progress, Status},
     },
     engine::{Cancelled, DeadLetterFilter, Decision, Done, Effected, Replayed, Run, Step, TaskFilter, effect},
@@ -121,7 +123,7 @@ on_both_databases! {
                     effects.fetch_add(1, Ordering::Relaxed);
                     async move {
                         store::setting::put(tx, "effect", "done").await?;
-                        Ok(Effected { protocol_id: None, documents: Some(serde_json::json!([{ "format": "pdf" }])) })
+                        Ok(Effected { protocol_id: None, documents: vec![pdf()] })
                     }
                     .boxed()
                 });
@@ -274,4 +276,8 @@ on_both_databases! {
         }
         node.kill().await;
     }
+}
+
+fn pdf() -> EventDocument {
+    EventDocument { format: Format::Pdf, url: "/protocol/1/document.pdf".to_owned(), bytes: 1, sha256: "0".repeat(64), pages: Some(1) }
 }

@@ -125,7 +125,7 @@ on_both_databases! {
         let keyed = done(&node, &ticks, with_key(demo("{}"), "key", "same"), Status::Completed).await;
         let told = done(&node, &ticks, protocol("told"), Status::Failed).await;
         database.execute(&format!(
-            "UPDATE event SET position = 1; INSERT INTO delivery (id, event_id, sink, attempts, next_us) SELECT {}, id, 'sink', 3, 5 FROM event",
+            "UPDATE event SET position = 1; INSERT INTO delivery (id, event_id, sink, lane, attempts, next_us, created_us) SELECT {}, id, 'sink', 'sink', 3, 5, 1 FROM event",
             id(&database, number(1)),
         ))
         .await;
@@ -151,8 +151,8 @@ on_both_databases! {
         database.execute("UPDATE event SET position = LENGTH(agenda_id) WHERE agenda_id <> 'unplaced'").await;
         for (index, agenda, rest) in [(1, "pending", "NULL, 5"), (2, "delivered", "5, NULL")] {
             database.execute(&format!(
-                "INSERT INTO delivery (id, event_id, sink, attempts, delivered_us, next_us) \
-                 SELECT {}, id, 'sink', 1, {rest} FROM event WHERE agenda_id = '{agenda}'",
+                "INSERT INTO delivery (id, event_id, sink, lane, attempts, created_us, delivered_us, next_us) \
+                 SELECT {}, id, 'sink', 'sink', 1, 1, {rest} FROM event WHERE agenda_id = '{agenda}'",
                 id(&database, number(index)),
             ))
             .await;

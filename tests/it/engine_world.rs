@@ -11,6 +11,7 @@ use protocol_bridge::{
         disk::FreeSpace,
         entropy::Entropy,
         metrics,
+        secret_key::SecretKey,
         shutdown::Shutdown,
     },
     domain::{
@@ -20,7 +21,7 @@ use protocol_bridge::{
         time::Timestamp,
     },
     engine::{
-        Decision, Demo, Done, Engine, Idempotency, Parts, Run, Submission, TaskExecutor, Ticks, Via,
+        Decision, Demo, Done, Engine, Idempotency, Parts, Run, Submission, TaskExecutor, Telling, Ticks, Via,
         transport::{Local, Transport},
     },
     store::{Db, Dialect},
@@ -60,6 +61,19 @@ pub fn config() -> config::Engine {
     }
 }
 
+/// Webhooks to this machine, and no stream.
+pub fn telling() -> Telling {
+    let config = config::Events {
+        nats_subject: None,
+        subscriptions: Vec::new(),
+        allow_private_targets: true,
+        timeout: 2 * SECOND,
+        schedule: [0, 5, 60, 300].map(Duration::from_secs).to_vec(),
+        max_per_receiver: 8,
+    };
+    Telling::new(config, Some(SecretKey::new("a key for tests")))
+}
+
 /// What the next node is made of.
 pub struct Setup {
     pub config: config::Engine,
@@ -71,6 +85,7 @@ pub struct Setup {
     pub executors: HashMap<Kind, Arc<dyn TaskExecutor>>,
     pub own_lease_thread: bool,
     pub disk: Option<FreeSpace>,
+    pub telling: Telling,
 }
 
 impl Setup {
@@ -89,6 +104,7 @@ impl Setup {
             ]),
             own_lease_thread: true,
             disk: None,
+            telling: telling(),
         }
     }
 
@@ -134,6 +150,7 @@ impl Setup {
             entropy: self.entropy,
             executors: self.executors,
             disk: self.disk,
+            telling: self.telling,
         }
     }
 

@@ -76,6 +76,7 @@ impl Setup {
             entropy,
             executors,
             disk: None,
+            telling: crate::engine_world::telling(),
         };
         let engine = Engine::start(parts, &shutdown);
         Node { generator, engine, db, clock, shutdown }

@@ -3,15 +3,20 @@
 use crate::store_agree_world::{Operation, Work, World, answer, operation, sorted};
 use protocol_bridge::{
     domain::{
+        delivery::{Sink, State},
         envelope::Envelope,
         event::EventType,
-        ids::{AttemptId, EventId, WorkerId},
+        ids::{AttemptId, DeliveryId, EventId, WorkerId},
         task::{AttemptOutcome, Phase},
     },
-    store::{Error, Tx, attempt, callback, checkpoint, event, idempotency, inbox, outbox, protocol_number, setting, step_cache, task},
+    store::{
+        Error, IdList, Tx, attempt, callback, checkpoint,
+        delivery::{self, DeliveryFilter, NewDelivery, Settled},
+        event, idempotency, inbox, outbox, protocol_number, setting, step_cache, task,
+    },
 };
 use rand::RngExt as _;
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 impl World {
     pub fn sending(&mut self) -> Operation {
@@ -98,18 +103,55 @@ impl World {
             }
             2 => {
                 let event_id: EventId = self.id();
-                let body = serde_json::json!({ "id": event_id, "текст": "готово" });
-                operation!(tx, [event_id, id, agenda, body, now], async {
+                let body = serde_json::json!({ "id": event_id, "текст": "готово" }).to_string();
+                let delivery_id: DeliveryId = self.id();
+                let (soon, again) = (now + Duration::from_secs(60), Some(now));
+                operation!(tx, [event_id, id, agenda, body, now, delivery_id, soon, again], async {
                     let new =
                         event::NewEvent { id: event_id, event_type: EventType::Completed, task_id: id, agenda_id: &agenda, body, at: now };
-                    event::insert(tx, &[new]).await
+                    event::insert(tx, &[new]).await?;
+                    let last = event::lock_counter(tx).await?.unwrap_or(-1);
+                    let unplaced: Vec<EventId> = event::unplaced(tx, 1).await?.iter().map(|event| event.id).collect();
+                    event::place(tx, &unplaced, last).await?;
+                    let sink = Sink::Callback("https://e.org/хук".to_owned());
+                    let new = |event_id| NewDelivery {
+                        id: delivery_id,
+                        event_id,
+                        sink: sink.clone(),
+                        lane: "https://e.org".to_owned(),
+                        first_try_at: now,
+                        at: now,
+                    };
+                    delivery::insert(tx, &unplaced.iter().copied().map(new).collect::<Vec<_>>()).await?;
+                    let lanes = delivery::due_lanes(tx, now).await?;
+                    let claimed: IdList = delivery::claim(tx, "https://e.org", event_id.0, soon, now, 1).await?.into_iter().collect();
+                    let claimed = delivery::claimed(tx, claimed).await?;
+                    let settled = claimed.iter().map(|claimed| Settled {
+                        id: claimed.id,
+                        token: event_id.0,
+                        status: "HTTP 503 🗳".to_owned(),
+                        at: now,
+                        next_at: again,
+                        delivered_at: None,
+                    });
+                    delivery::settle(tx, &settled.collect::<Vec<_>>()).await?;
+                    let resent = delivery::resend_failed(tx, None, soon).await?;
+                    let listed = delivery::list(tx, &DeliveryFilter { state: Some(State::Pending), ..Default::default() }, None, 5).await?;
+                    let told = (lanes, claimed, resent, listed, delivery::pending(tx).await?, event::newest_placed(tx, id).await?);
+                    Ok::<_, Error>((
+                        told,
+                        last,
+                        event::last_position(tx).await?,
+                        event::any_unplaced(tx).await?,
+                        event::find(tx, event_id).await?,
+                    ))
                 })
             }
             3 => {
                 let url = self.text("https://example.org/hook", 2);
                 operation!(tx, [id, url, now], async {
-                    callback::add(tx, id, &url, now).await?;
-                    callback::of_task(tx, id).await
+                    callback::add(tx, id, &url, "caller", now).await?;
+                    Ok::<_, Error>((callback::of_tasks(tx, &[id]).await?, callback::caller(tx, id, &url).await?))
                 })
             }
             4 => {

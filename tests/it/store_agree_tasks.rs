@@ -160,7 +160,7 @@ impl World {
             }),
             4 => operation!(tx, [of], outbox::of_task(tx, of)),
             5 => operation!(tx, [now], async { Ok::<_, Error>((outbox::next_due(tx, now).await?, outbox::unpublished(tx, now).await?)) }),
-            6 => operation!(tx, [id], async { Ok::<_, Error>((attempt::of_task(tx, id).await?, event::of_task(tx, id).await?)) }),
+            6 => operation!(tx, [id], async { Ok::<_, Error>((attempt::of_task(tx, id).await?, event::after(tx, 0, None, 10).await?)) }),
             _ => operation!(tx, [limit], async {
                 let exceeds = task::pending_reaches(tx, limit as u64).await?;
                 Ok::<_, Error>((task::active(tx).await?, exceeds, sorted(task::finished(tx).await?)))

@@ -1,6 +1,6 @@
 //! `[auth]` and `[[callers]]`: who may call, and what proves who they are.
 
-use super::{Problem, duration, text};
+use super::{Problem, Secret, duration, text};
 use crate::domain::time::Timestamp;
 use serde::{Deserialize, Deserializer};
 use std::{collections::HashSet, net::IpAddr, time::Duration};
@@ -13,10 +13,26 @@ pub struct Auth {
     /// What a call may do whose name nothing proves, once there are callers.
     #[serde(default)]
     pub anonymous_roles: Vec<Role>,
+    /// Seals what is kept secretly; empty: on SQLite one is made and kept in `data_dir`, on PostgreSQL there is none.
+    #[serde(default)]
+    pub secret_key: Secret,
     /// How often one caller may use the task API; unlimited if not set.
     #[serde(default, deserialize_with = "rate")]
     pub rate_limit: Option<Rate>,
 }
+
+impl Auth {
+    pub(super) fn validate(&self, problems: &mut Vec<Problem>) {
+        if !self.secret_key.is_empty() && self.secret_key.expose().trim().len() < SHORTEST_SECRET_KEY {
+            problems.push(Problem::new(
+                "auth.secret_key",
+                format!("is shorter than {SHORTEST_SECRET_KEY} characters and can be guessed; make one with: openssl rand -base64 32"),
+            ));
+        }
+    }
+}
+
+const SHORTEST_SECRET_KEY: usize = 32;
 
 /// So many requests in such a time; as many may come at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Which keys there are: as the types say, and as the reference documents them. A test keeps the two the same.
 
 use super::{
-    AgendaConfig, Auth, CallerConfig, Config, Database, Documents, Engine, Generator, Http, Legacy, ShutdownConfig, Telemetry,
+    AgendaConfig, Auth, CallerConfig, Config, Database, Documents, Engine, Events, Generator, Http, Legacy, ShutdownConfig, Telemetry,
     load::DEFAULTS, secret::SECRETS,
 };
 use figment::{
@@ -14,7 +14,7 @@ use std::cell::Cell;
 /// Every key that the types take, as `section.key`; a caller's as `callers.key`; a secret's file as `section.key_file`.
 #[must_use]
 pub fn known() -> Vec<String> {
-    let sections: [(&str, &[&str]); 11] = [
+    let sections: [(&str, &[&str]); 12] = [
         ("http", fields::<Http>()),
         ("database", fields::<Database>()),
         ("callers", fields::<CallerConfig>()),
@@ -23,6 +23,7 @@ pub fn known() -> Vec<String> {
         ("agenda", fields::<AgendaConfig>()),
         ("generator", fields::<Generator>()),
         ("documents", fields::<Documents>()),
+        ("events", fields::<Events>()),
         ("auth", fields::<Auth>()),
         ("shutdown", fields::<ShutdownConfig>()),
         ("telemetry", fields::<Telemetry>()),

@@ -9,8 +9,14 @@ use std::fmt;
 pub struct Secret(String);
 
 /// Every secret of the configuration, as section and key; each may be given as `{key}_file`, the path of a file that holds it.
-pub(super) const SECRETS: &[(&str, &str)] =
-    &[("database", "url"), ("database", "listen_url"), ("engine", "transport"), ("agenda", "token"), ("documents", "s3_secret_access_key")];
+pub(super) const SECRETS: &[(&str, &str)] = &[
+    ("database", "url"),
+    ("database", "listen_url"),
+    ("engine", "transport"),
+    ("agenda", "token"),
+    ("documents", "s3_secret_access_key"),
+    ("auth", "secret_key"),
+];
 
 impl Secret {
     #[must_use]

@@ -1,8 +1,8 @@
 //! The root of the tree, and what its sections mean together.
 
 use super::{
-    AgendaConfig, Auth, CallerConfig, Database, Documents, Engine, Generator, Http, Legacy, Problem, ShutdownConfig, Sources, Telemetry,
-    auth, duration, load,
+    AgendaConfig, Auth, CallerConfig, Database, Documents, Engine, Events, Generator, Http, Legacy, Problem, ShutdownConfig, Sources,
+    Telemetry, auth, duration, load,
 };
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -22,6 +22,7 @@ pub struct Config {
     pub agenda: AgendaConfig,
     pub generator: Generator,
     pub documents: Documents,
+    pub events: Events,
     pub auth: Auth,
     pub shutdown: ShutdownConfig,
     pub telemetry: Telemetry,
@@ -60,12 +61,20 @@ impl Config {
         self.agenda.validate(&mut problems);
         self.generator.validate(&mut problems);
         self.documents.validate(&mut problems);
+        self.events.validate(&mut problems);
+        self.auth.validate(&mut problems);
         self.telemetry.validate(&mut problems);
         if self.engine.uses_nats() && self.database_url().starts_with("sqlite:") {
             problems.push(Problem::new(
                 "engine.transport",
                 "is NATS, which carries messages between machines, and a SQLite database is on one machine only; \
                  write local, or a postgres:// URL in database.url",
+            ));
+        }
+        if !self.events.subscriptions.is_empty() && self.auth.secret_key.is_empty() && !self.database_url().starts_with("sqlite:") {
+            problems.push(Problem::new(
+                "auth.secret_key",
+                "is not set, and on PostgreSQL the secrets of events.subscriptions are sealed with it; make one with: openssl rand -base64 32",
             ));
         }
         if self.is_open() && !self.auth.disabled {
@@ -101,6 +110,13 @@ impl Config {
         self.legacy.warn(&mut warnings);
         self.engine.warn(&mut warnings);
         self.agenda.warn(&mut warnings);
+        self.events.warn(&mut warnings);
+        if self.events.nats_subject.is_some() && !self.engine.uses_nats() {
+            warnings.push(Problem::new(
+                "events.nats_subject",
+                "does nothing: engine.transport is local, and events go to the NATS that is named there",
+            ));
+        }
         if self.is_open() && self.auth.disabled {
             warnings.push(Problem::new(
                 "auth.disabled",

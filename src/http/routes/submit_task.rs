@@ -27,7 +27,7 @@ pub struct TaskRequest {
     /// Not before this time; with an offset. At once if it has passed or is left out.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub run_at: Option<Timestamp>,
-    /// Told when the task has ended.
+    /// Told when the task has ended, signed with the secret of `GET /api/callback-secret`; an address as for subscriptions.
     #[schema(
         format = "uri",
         max_length = 2048,
@@ -69,7 +69,7 @@ impl TaskRequest {
         (status = 400, description = "Not valid.", body = ProblemDetails, content_type = "application/problem+json"),
         (status = 413, description = "Too large.", body = ProblemDetails, content_type = "application/problem+json"),
         (status = 415, description = "Not JSON.", body = ProblemDetails, content_type = "application/problem+json"),
-        (status = 422, description = "The key was used for something else.", body = ProblemDetails, content_type = "application/problem+json"),
+        (status = 422, description = "The key was used for something else, or nothing is told to such a callbackUrl (target-refused).", body = ProblemDetails, content_type = "application/problem+json"),
         (status = 503, description = "Not accepted; repeating is safe.", body = ProblemDetails, content_type = "application/problem+json"),
     )
 )]
@@ -82,6 +82,9 @@ pub async fn submit_task(
 ) -> Result<Response, Problem> {
     let key = idempotency::of_headers(&headers)?;
     let request = TaskRequest::read(body)?;
+    if let Some(url) = &request.callback_url {
+        api.within_patience(api.engine.check_callback(url)).await?;
+    }
     let payload = json!({ "agendaId": request.agenda_id });
     let content = Content {
         kind: Kind::Protocol,

@@ -24,9 +24,9 @@ pub struct AuditShape {
     /// The caller's name; `cli:` and a user for the command line.
     pub actor: String,
     pub address: String,
-    /// `task.cancel`, `dead-letter.replay`, `dead-letter.dismiss`, `engine.pause` or `engine.resume`.
+    /// Such as `task.cancel`, `dead-letter.replay`, `engine.pause`, `subscription.create` or `delivery.resend`.
     pub action: &'static str,
-    /// What it was done to: the id of a task or dead letter, or `engine`.
+    /// What it was done to: the id of a task, dead letter, subscription or delivery, or `engine`.
     pub object: String,
     #[schema(required)]
     pub detail: Option<String>,

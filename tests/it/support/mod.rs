@@ -21,6 +21,8 @@ pub mod process;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod prometheus;
 pub mod public_apis;
+#[allow(dead_code, reason = "a kit: not every test needs every tool")]
+pub mod receivers;
 pub mod reconcile;
 #[allow(dead_code, reason = "a kit: not every test needs every tool")]
 pub mod s3;

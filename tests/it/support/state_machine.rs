@@ -6,7 +6,7 @@ use std::{
     fs,
     io::{BufRead as _, BufReader},
     path::PathBuf,
-    process::{Child, Command, Output, Stdio},
+    process::{Child, ChildStdout, Command, Output, Stdio},
     time::Duration,
 };
 use tempfile::TempDir;
@@ -52,6 +52,14 @@ impl StateMachine {
         self.run_command(service, arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the example can be started")
     }
 
+    /// Starts its listener for events.
+    pub fn listen(&self, arguments: &[&str]) -> Listener {
+        let mut command = command(&self.folder, &[&["listen"], arguments].concat());
+        let mut program = command.stdout(Stdio::piped()).spawn().expect("the example can be started");
+        let said = BufReader::new(program.stdout.take().expect("it is piped"));
+        Listener { program, said }
+    }
+
     fn run_command(&self, service: &str, arguments: &[&str]) -> Command {
         command(&self.folder, &[&["run", "--service", service, "--pause", "0.1"], arguments].concat())
     }
@@ -89,6 +97,28 @@ impl StateMachine {
     fn succeeds(&self, arguments: &[&str]) {
         let output = command(&self.folder, arguments).output().expect("the example can be started");
         assert!(output.status.success(), "{}", told(&output));
+    }
+}
+
+/// A running listener; killed with the test.
+pub struct Listener {
+    program: Child,
+    said: BufReader<ChildStdout>,
+}
+
+impl Listener {
+    /// The next line that it prints.
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.said.read_line(&mut line).expect("it says something");
+        line.trim().to_owned()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let _ = self.program.kill();
+        let _ = self.program.wait();
     }
 }
 

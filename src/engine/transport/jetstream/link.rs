@@ -3,17 +3,20 @@
 //! The client reconnects for ever. One loop looks after every connect, and whenever a send or a pull found something wrong; until its look went well the link
 //! is down and nobody uses it.
 
-use super::setup::{self, Error, Names};
+use super::{
+    connection::{self, ANSWER, FIRST_WAIT, LONGEST_WAIT},
+    setup::{self, Error, Names},
+};
 use crate::base::{
     chain::chain,
     clock::{Clock, Monotonic},
-    config::{NatsLogin, NatsServers},
+    config::NatsServers,
     metrics,
     shutdown::Shutdown,
     supervisor,
 };
 use async_nats::{
-    Client, ConnectOptions, Event,
+    Client, Event,
     connection::State,
     jetstream::{Context, consumer::PullConsumer, context::ContextBuilder},
 };
@@ -23,15 +26,9 @@ use std::{
 };
 use tokio::sync::{Notify, watch};
 
-/// How long NATS may take to answer, an acknowledgement of a send included: shorter than a relay's claim on the rows it sends.
-const ANSWER: Duration = Duration::from_secs(3);
 /// How long the start waits for NATS before it goes on without.
 const AT_START: Duration = Duration::from_secs(3);
-/// A connection on which nothing comes back is given up after two of these.
-const PING: Duration = Duration::from_secs(5);
 const AFTER_A_DOUBT: Duration = Duration::from_secs(1);
-const FIRST_WAIT: Duration = Duration::from_millis(200);
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// While it is away this is said so often.
 const SAY_AGAIN: Duration = Duration::from_mins(1);
 
@@ -91,25 +88,10 @@ impl Link {
         let signals = Arc::new(Signals { up: watch::Sender::new(None), look: Notify::new(), complaint: Mutex::default() });
         metrics::TRANSPORT_UP.set(&[], 0.0);
         let noted = Arc::clone(&signals);
-        let options = ConnectOptions::new()
-            .name("protocol-bridge")
-            .retry_on_initial_connect()
-            .connection_timeout(ANSWER)
-            .request_timeout(Some(ANSWER))
-            .ping_interval(PING)
-            .reconnect_delay_callback(|tries| {
-                let doublings = u32::try_from(tries.saturating_sub(1)).unwrap_or(u32::MAX).min(10);
-                if tries <= 1 { Duration::ZERO } else { (FIRST_WAIT / 2).saturating_mul(2_u32.pow(doublings)).min(LONGEST_WAIT) }
-            })
-            .event_callback(move |event| {
-                noted.note(&event);
-                std::future::ready(())
-            });
-        let options = match servers.login.clone() {
-            None => options,
-            Some(NatsLogin::Token(token)) => options.token(token.expose().to_owned()),
-            Some(NatsLogin::Password { user, password }) => options.user_and_password(user, password.expose().to_owned()),
-        };
+        let options = connection::options(servers).event_callback(move |event| {
+            noted.note(&event);
+            std::future::ready(())
+        });
         let client = options.connect(servers.servers.as_slice()).await.map_err(|error| Error::Address(chain(&error)))?;
         let context = ContextBuilder::new().timeout(ANSWER).build(client.clone());
         let link = Self { client, context, names: Names::new(prefix), clock, signals };

@@ -9,6 +9,7 @@
 //! - Deliveries are unlimited: a message is never parked by the broker. What cannot be read is ended; what could not be looked at comes back later each time.
 
 mod carrier;
+pub(in crate::engine) mod connection;
 mod link;
 mod look;
 mod pull;
