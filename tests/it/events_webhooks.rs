@@ -122,7 +122,7 @@ on_both_databases! {
         ticks.deliver().await.unwrap();
         assert_eq!(only_delivery(&node).await.state(), State::Pending);
         assert_eq!(ticks.deliver().await.unwrap(), 0, "its claim holds");
-        node.clock.advance(Duration::from_secs(60));
+        node.clock.advance(Duration::from_mins(1));
         ticks.deliver().await.unwrap();
         assert_eq!(only_delivery(&node).await.state(), State::Delivered);
         let ids: Vec<String> = receiver.taken().iter().map(|taken| taken.id().to_owned()).collect();
@@ -133,7 +133,7 @@ on_both_databases! {
         run_all(&node, &ticks, 2, &database).await;
         db.faults().arm("settle_deliveries", Fault::FailAfter, 1);
         ticks.deliver().await.unwrap();
-        node.clock.advance(Duration::from_secs(600));
+        node.clock.advance(Duration::from_mins(10));
         ticks.deliver().await.unwrap();
         assert_eq!(receiver.count(), 3);
     }

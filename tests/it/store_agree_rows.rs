@@ -105,7 +105,7 @@ impl World {
                 let event_id: EventId = self.id();
                 let body = serde_json::json!({ "id": event_id, "текст": "готово" }).to_string();
                 let delivery_id: DeliveryId = self.id();
-                let (soon, again) = (now + Duration::from_secs(60), Some(now));
+                let (soon, again) = (now + Duration::from_mins(1), Some(now + Duration::from_millis(400)));
                 operation!(tx, [event_id, id, agenda, body, now, delivery_id, soon, again], async {
                     let new =
                         event::NewEvent { id: event_id, event_type: EventType::Completed, task_id: id, agenda_id: &agenda, body, at: now };

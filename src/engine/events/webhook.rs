@@ -129,8 +129,8 @@ mod tests {
     fn retry_after_is_read_in_both_forms() {
         let now: Timestamp = "2026-11-30T12:00:00Z".parse().unwrap();
         let read = |text: &str| retry_after(&HeaderMap::from_iter([(RETRY_AFTER, text.parse().unwrap())]), now);
-        assert_eq!(read("120"), Some(Duration::from_secs(120)));
-        assert_eq!(read("Mon, 30 Nov 2026 12:01:00 GMT"), Some(Duration::from_secs(60)));
+        assert_eq!(read("120"), Some(Duration::from_mins(2)));
+        assert_eq!(read("Mon, 30 Nov 2026 12:01:00 GMT"), Some(Duration::from_mins(1)));
         assert_eq!(read("Mon, 30 Nov 2026 11:00:00 GMT"), Some(Duration::ZERO));
         assert_eq!((read("soon"), read("-5"), read("")), (None, None, None));
     }
