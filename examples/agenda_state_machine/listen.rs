@@ -19,8 +19,8 @@ use tokio::net::TcpListener;
 #[derive(Debug, Args)]
 pub struct Listen {
     /// Webhooks: where to listen.
-    #[arg(long, default_value = "127.0.0.1:9001")]
-    listen: SocketAddr,
+    #[arg(long = "listen", default_value = "127.0.0.1:9001")]
+    address: SocketAddr,
     /// Webhooks: the secrets that are trusted; two while one is being replaced.
     #[arg(long = "secret")]
     secrets: Vec<String>,
@@ -42,7 +42,7 @@ pub async fn listen(store: Store, how: Listen) -> Result<(), Box<dyn Error>> {
 /// Serves until it is killed. The first line on stdout says where.
 async fn webhooks(store: Store, how: Listen) -> Result<(), Box<dyn Error>> {
     let secrets = how.secrets.iter().map(|secret| Webhook::new(secret)).collect::<Result<Vec<_>, _>>()?;
-    let listener = TcpListener::bind(how.listen).await?;
+    let listener = TcpListener::bind(how.address).await?;
     println!("http://{}/events", listener.local_addr()?);
     let router = Router::new().route("/events", post(hook)).with_state((store, Arc::new(secrets)));
     Ok(axum::serve(listener, router).await?)

@@ -8,6 +8,7 @@ use crate::support::{
     eventually,
     nats::Nats,
     on_both_databases,
+    receivers::{Manner, Receiver},
 };
 use serde_json::{Value, json};
 use std::{fs, path::Path, time::Duration};
@@ -99,8 +100,15 @@ async fn no_level_shows_a_secret() {
     let folder = with_password.data_dir.path();
     let config = folder.join("config.toml");
     let sha256 = sha256_of(key);
-    fs::write(&config, format!("[[callers]]\nname = \"tester\"\nroles = [\"submit\", \"read\", \"admin\"]\nkey_sha256 = \"{sha256}\"\n"))
-        .expect("a file");
+    let (sealing_key, hook_secret) = ("sealing-key-2ad9f1, long enough for one", "whsec_aG9va3MtZDM3Zi1ob29rcy1kMzdmLWhvb2tzLWQz");
+    let receiver = Receiver::start(Manner::Answers(503)).await;
+    let hook = format!("{}?sig=hook-77ab01", receiver.url());
+    let callers = format!("[[callers]]\nname = \"tester\"\nroles = [\"submit\", \"read\", \"admin\"]\nkey_sha256 = \"{sha256}\"\n");
+    let events = format!(
+        "[events]\nallow_private_targets = true\nschedule = [\"0s\", \"10ms\"]\n\
+         subscriptions = [{{ name = \"hooks\", url = \"{hook}\", secret = \"{hook_secret}\" }}]\n"
+    );
+    fs::write(&config, callers + &events).expect("a file");
     let nats_url = nats.url().replace("nats://", &format!("nats://{nats_token}@"));
     let source = agendas.url("/agenda/{agendaId}?sig=query-5ec2e7");
     let collector = Collector::start().await;
@@ -114,12 +122,15 @@ async fn no_level_shows_a_secret() {
         ("PROTOCOL_BRIDGE__TELEMETRY__LOG", "trace"),
         ("PROTOCOL_BRIDGE__TELEMETRY__OTLP_ENDPOINT", &collector.url),
         ("OTEL_EXPORTER_OTLP_HEADERS", "x-collector-key=otlp-6d20aa"),
+        ("PROTOCOL_BRIDGE__AUTH__SECRET_KEY", sealing_key),
     ];
     let arguments = ["--config", config.to_str().expect("UTF-8")];
     let mut process = Process::start(&arguments, &environment, folder).await;
     let post = |path: &'static str, key: &'static str, body: Value| {
         process.client.post(format!("{}{path}", process.url)).bearer_auth(key).json(&body).send()
     };
+    let made = post("/api/subscriptions", key, json!({ "url": hook })).await.expect("an answer").json::<Value>().await.expect("JSON");
+    let made_secret = made["secret"].as_str().expect("it is shown once");
     for agenda in ["good", "away"] {
         assert_eq!(post("/task", key, json!({ "agendaId": agenda })).await.expect("an answer").status(), 202);
     }
@@ -130,6 +141,8 @@ async fn no_level_shows_a_secret() {
     }
     assert_eq!(get("/livez").basic_auth("user", Some("head-8814e2")).send().await.expect("an answer").status(), 200);
     eventually(LIMIT, "both end", async || database.number("SELECT COUNT(*) FROM task WHERE finished_us IS NOT NULL").await == 2).await;
+    let given_up = "SELECT COUNT(*) FROM delivery WHERE attempts = 2";
+    eventually(LIMIT, "each of two webhooks was tried twice for each of two events", async || database.number(given_up).await == 4).await;
     eventually(LIMIT, "spans come", async || !collector.spans().is_empty()).await;
     assert!(agendas.seen().iter().any(|seen| seen.authorization.as_deref() == Some(&format!("Bearer {agenda_token}"))));
     process.interrupt();
@@ -145,7 +158,7 @@ async fn no_level_shows_a_secret() {
     failing.ended(LIMIT).await;
     let failed = failing.log();
     assert!(failed.contains("cannot start"), "{failed}");
-    let others = ["query-5ec2e7", "url-a3371c", "head-8814e2", "otlp-6d20aa"];
+    let others = ["query-5ec2e7", "url-a3371c", "head-8814e2", "otlp-6d20aa", "hook-77ab01", sealing_key, hook_secret, made_secret];
     for secret in [database_password, nats_token, agenda_token, key, wrong_key].into_iter().chain(others) {
         for log in [&log, &failed] {
             let shown: Vec<&str> = log.lines().filter(|line| line.contains(secret)).collect();
