@@ -1,6 +1,9 @@
 //! Idempotency keys: the same request again is the same task, another one under the same key is refused (I-01, I-03).
 
-use crate::support::{Service, TestDatabase, on_both_databases};
+use crate::{
+    http_webhooks::KEY,
+    support::{Service, TestDatabase, on_both_databases},
+};
 use protocol_bridge::{
     base::config::{CallerConfig, Role},
     generator::documents::hex,
@@ -17,7 +20,7 @@ async fn post(service: &Service, key: &str, body: &str) -> (u16, Value) {
 
 on_both_databases! {
     async fn a_key_stands_for_one_content(database: TestDatabase) {
-        let service = Service::start(database).await;
+        let service = Service::configured(database, &[KEY]).await;
         let (status, first) = post(&service, "k1", r#"{"agendaId":"abc","clientReference":"r","runAt":"2031-01-01T00:00:00Z"}"#).await;
         assert_eq!((status, &first["joined"]), (202, &false.into()));
         let (status, respelt) = post(&service, "\"k1\"", "{ \"runAt\":\"2031-01-01T03:00:00+03:00\",\n \"clientReference\": \"r\", \"agendaId\": \"abc\" }").await;
@@ -26,7 +29,7 @@ on_both_databases! {
             ("one letter of the agenda", r#"{"agendaId":"abd","clientReference":"r","runAt":"2031-01-01T00:00:00Z"}"#),
             ("runAt", r#"{"agendaId":"abc","clientReference":"r","runAt":"2031-01-01T00:00:01Z"}"#),
             ("no runAt", r#"{"agendaId":"abc","clientReference":"r"}"#),
-            ("callbackUrl", r#"{"agendaId":"abc","clientReference":"r","runAt":"2031-01-01T00:00:00Z","callbackUrl":"https://example.org/h"}"#),
+            ("callbackUrl", r#"{"agendaId":"abc","clientReference":"r","runAt":"2031-01-01T00:00:00Z","callbackUrl":"https://hooks.invalid/h"}"#),
         ] {
             let (status, body) = post(&service, "k1", body).await;
             assert_eq!((status, &body["type"]), (422, &"/problems/idempotency-key-reused".into()), "{what}");

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(30);
-const KEY: (&str, &str) = ("AUTH__SECRET_KEY", "a secret key of tests, long enough for one");
+pub const KEY: (&str, &str) = ("AUTH__SECRET_KEY", "a secret key of tests, long enough for one");
 
 fn open(config: &mut Config) {
     config.events.allow_private_targets = true;
