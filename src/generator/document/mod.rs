@@ -1,7 +1,7 @@
 //! The document: one typed model from which every format is made.
 //!
 //! The way of a text: [`glyphs`] marks what cannot be printed while the agenda is checked, [`model::DocumentModel::build`] words and orders everything,
-//! and the formats ([`html`], [`docx`], the typesetter's PDF) only set what the model says. Nothing here reads a file or the clock; the same agenda gives the same model.
+//! and the formats ([`mod@html`], [`mod@docx`], the typesetter's PDF) only set what the model says. Nothing here reads a file or the clock; the same agenda gives the same model.
 
 mod annexes;
 mod build;
